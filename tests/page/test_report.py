@@ -7,15 +7,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
-from helpers.browser import LOOKS, Seen, opened
+from helpers.browser import LOOKS, PATIENCE_MS, Seen, opened
+from helpers.chat import FINISH
 from helpers.clients import ROOT
 from helpers.console import called
 from helpers.hostile import FILE_NAME, hostile_tape
+from helpers.rule_recordings.build import (
+    GENT,
+    ROME,
+    chat,
+    next_turn,
+    weather_call,
+    with_results,
+)
+from helpers.rule_recordings.tape import tape_of
 
 INCIDENTS = ROOT / "recordings" / "incidents"
 MAX_BYTES = 2_000_000
+CALLS, LATE = 70, 64
+"""Parallel calls, and one that is not among the first."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 class Told(NamedTuple):
@@ -239,3 +252,24 @@ def test_without_a_script_the_explanation_is_there_as_text(
     page.goto(path.as_uri())
     assert re.search(r"^VERDICT +app, proven", page.inner_text("noscript"), re.MULTILINE)
     context.close()
+
+
+def test_of_very_many_calls_those_that_differ_and_the_first_are_drawn_until_one_asks(
+    browser: Browser, tmp_path: Path
+) -> None:
+    events = [each for at in range(CALLS) for each in weather_call(GENT, index=at)]
+    sent = [(f"call_fake{at}", "get_weather", GENT if at != LATE else ROME) for at in range(CALLS)]
+    exchanges = [chat(*events, FINISH), next_turn(*with_results(*sent))]
+    (tmp_path / "many.tape").write_bytes(tape_of(exchanges, 50_101))
+    with opened(browser, written("many.tape#1", tmp_path).as_uri()) as seen:
+        cards = seen.page.locator(".sent .call-card")
+        expect(cards).to_have_count(50)
+        expect(seen.page.locator(".sent .call-card.differs")).to_contain_text(f"call {LATE}")
+        seen.page.locator(".sent").get_by_role("button", name="20 more calls").click()
+        expect(cards).to_have_count(CALLS)
+        seen.page.get_by_role("tab", name="Calls and text").click()
+        calls = seen.page.locator("section.call")
+        expect(calls).to_have_count(50)
+        seen.page.get_by_role("button", name="20 more calls").click()
+        expect(calls).to_have_count(CALLS)
+        assert seen.problems == []

@@ -1,4 +1,5 @@
 // Text in pieces that are marked: by the call that they came for, by how they differ.
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { SafeText } from "./text";
 
@@ -74,3 +75,35 @@ function Marked({ piece }: { piece: Piece }) {
 
 /** `text` by code points, as the ranges of the documents count. */
 export const points = (text: string) => Array.from(text);
+
+const MANY = 50; // items that are drawn before one asks for more
+const MORE_ITEMS = 200;
+
+/**
+ * Of a few items all, of many the first, and a button for more; those that are `telling` come
+ * before others. They stay in their order.
+ */
+export function Many<T>(props: {
+  of: readonly T[];
+  what: string;
+  telling?: (item: T, at: number) => boolean;
+  children: (item: T, at: number) => ComponentChildren;
+}) {
+  const { of, telling, children } = props;
+  const [most, setMost] = useState(MANY);
+  if (of.length <= most) return <>{of.map(children)}</>;
+  const places = of.map((_, at) => at);
+  const tells = (at: number) => telling?.(of[at] as T, at) ?? false;
+  const first = [...places.filter(tells), ...places.filter((at) => !tells(at))].slice(0, most);
+  first.sort((one, other) => one - other);
+  return (
+    <>
+      {first.map((at) => children(of[at] as T, at))}
+      <p>
+        <button type="button" class="more" onClick={() => setMost(most + MORE_ITEMS)}>
+          {(of.length - most).toLocaleString("en")} more {props.what}
+        </button>
+      </p>
+    </>
+  );
+}

@@ -3,7 +3,7 @@
 // A suspect is an algorithm that does what the app did. It reads the same fragments as a correct
 // client, and one steps through both.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Piece, Pieces, points } from "../components/pieces";
+import { Many, type Piece, Pieces, points } from "../components/pieces";
 import { SafeText, safe } from "../components/text";
 import { duration, hueOf, plural } from "../format";
 import { useKeys } from "../keys";
@@ -136,7 +136,9 @@ function follow(
   const when: number[] = [];
   const states: ClientThen[] = [];
   const growing = new Map<number, Piece[]>();
-  let calls = new Map<number, CallThen>();
+  const calls = new Map<number, CallThen>();
+  let numbers: number[] = []; // of the calls, ascending
+  let latest: number[] = []; // of those that the step before changed
   let from = 0; // the first event that the step may have read
   for (const step of steps) {
     const at = (unit === "event" ? step.event : step.read) ?? null;
@@ -148,7 +150,11 @@ function follow(
       for (let event = from; event <= until; event++) brought.push(...(parts.get(event) ?? []));
       from = until + 1;
     } else brought.push(...(parts.get(until) ?? []));
-    calls = new Map([...calls].map(([number, call]) => [number, { ...call, fresh: call.count }]));
+    for (const number of latest) {
+      const call = calls.get(number);
+      if (call) calls.set(number, { ...call, fresh: call.count });
+    }
+    latest = step.calls.map((change) => change.call);
     for (const change of step.calls) {
       const before = calls.get(change.call);
       const added = change.arguments;
@@ -167,9 +173,11 @@ function follow(
     }
     for (const call of step.dropped ?? []) calls.delete(call);
     when.push(until);
-    const ordered = [...calls].sort(([one], [other]) => one - other);
+    if (calls.size !== numbers.length || step.dropped) {
+      numbers = [...calls.keys()].sort((one, other) => one - other);
+    }
     states.push({
-      calls: ordered.map(([, call]) => call),
+      calls: numbers.map((number) => calls.get(number) as CallThen),
       errors: step.errors ?? [],
       note: step.note,
     });
@@ -512,9 +520,11 @@ function Client(props: { name: string; hint: string; then: ClientThen; right: Cl
         </p>
       )}
       {now.calls.length === 0 && <p class="muted">no call</p>}
-      {now.calls.map((call, at) => (
-        <CallCard key={at} id={call.id} name={call.name} pieces={piecesThen(call)} />
-      ))}
+      <Many of={now.calls} what="calls" telling={(call) => call.fresh < call.count}>
+        {(call, at) => (
+          <CallCard key={at} id={call.id} name={call.name} pieces={piecesThen(call)} />
+        )}
+      </Many>
       <Errors errors={now.errors} />
     </section>
   );
@@ -610,15 +620,17 @@ function SentOn({ bug }: { bug: Bug }) {
         What it sent on <span class="muted">to its page, in #{bug.at.exchange}</span>
       </h3>
       {show.calls.length === 0 && <p class="muted">no call</p>}
-      {show.calls.map((call) => (
-        <CallCard
-          key={`${call.choice}.${call.index}`}
-          label={`event ${call.start_event}`}
-          id={call.id}
-          name={call.name}
-          pieces={[{ text: call.arguments_raw }]}
-        />
-      ))}
+      <Many of={show.calls} what="calls">
+        {(call) => (
+          <CallCard
+            key={`${call.choice}.${call.index}`}
+            label={`event ${call.start_event}`}
+            id={call.id}
+            name={call.name}
+            pieces={[{ text: call.arguments_raw }]}
+          />
+        )}
+      </Many>
     </section>
   );
 }
@@ -669,30 +681,34 @@ function SentCalls({ bug, repetition }: { bug: Bug; repetition: Repeated }) {
           Colours: the call that a fragment was for.
         </p>
       )}
-      {repetition.calls.map((pair, at) => {
-        const { delivered, sent } = pair;
-        const state = sent === null ? "missing" : pair.differs ? "differs" : "same";
-        return (
+      <Many of={repetition.calls} what="calls" telling={(pair) => pair.differs || !pair.sent}>
+        {(pair, at) => {
+          const { delivered, sent } = pair;
+          const state = sent === null ? "missing" : pair.differs ? "differs" : "same";
+          return (
+            <CallCard
+              key={at}
+              label={`call ${at}`}
+              hue={hueOf(at)}
+              state={state}
+              id={(sent ?? delivered).id}
+              name={(sent ?? delivered).name}
+              pieces={sent === null ? [] : sentPieces(pair, at)}
+            />
+          );
+        }}
+      </Many>
+      <Many of={repetition.extra} what="calls that were never delivered">
+        {(call, at) => (
           <CallCard
             key={at}
-            label={`call ${at}`}
-            hue={hueOf(at)}
-            state={state}
-            id={(sent ?? delivered).id}
-            name={(sent ?? delivered).name}
-            pieces={sent === null ? [] : sentPieces(pair, at)}
+            state="extra"
+            id={call.id}
+            name={call.name}
+            pieces={[{ text: call.arguments }]}
           />
-        );
-      })}
-      {repetition.extra.map((call, at) => (
-        <CallCard
-          key={at}
-          state="extra"
-          id={call.id}
-          name={call.name}
-          pieces={[{ text: call.arguments }]}
-        />
-      ))}
+        )}
+      </Many>
       {repetition.calls.length + repetition.extra.length === 0 && (
         <p class="muted">
           {bug.stream.text_calls.length > 0
@@ -700,14 +716,16 @@ function SentCalls({ bug, repetition }: { bug: Bug; repetition: Repeated }) {
             : "It repeats the reply's text; there is no call on either side."}
         </p>
       )}
-      {repetition.results.map((result) => (
-        <div class="result" key={result.id}>
-          <p class="muted">
-            Result of <SafeText text={result.id} />
-          </p>
-          <Pieces pieces={[{ text: result.text }]} none="(empty)" />
-        </div>
-      ))}
+      <Many of={repetition.results} what="results">
+        {(result) => (
+          <div class="result" key={result.id}>
+            <p class="muted">
+              Result of <SafeText text={result.id} />
+            </p>
+            <Pieces pieces={[{ text: result.text }]} none="(empty)" />
+          </div>
+        )}
+      </Many>
     </>
   );
 }

@@ -1,6 +1,7 @@
 // The final arguments, each character with the event, the read, the bytes and the time of it.
 import { useState } from "preact/hooks";
 import { LongText, type TextPart } from "../../components/long-text";
+import { Many } from "../../components/pieces";
 import { SafeText } from "../../components/text";
 import { bytes, duration, plural } from "../../format";
 import type { Documents, Event, ReplyText, ShownCall } from "./documents";
@@ -9,6 +10,7 @@ import { indented } from "./json-text";
 import type { Selection } from "./state";
 
 export function CallsTab({ docs, at }: TabProps) {
+  const chosen = at.char.value?.call;
   return (
     <div class="calls">
       <p class="muted">
@@ -16,9 +18,13 @@ export function CallsTab({ docs, at }: TabProps) {
         arrow keys, to see where it came from.
       </p>
       <Origin docs={docs} at={at} />
-      {docs.calls.map((each) => (
-        <CallPart key={each.place} docs={docs} at={at} call={each} />
-      ))}
+      <Many
+        of={docs.calls}
+        what="calls"
+        telling={(each) => each.place === chosen || !GOOD.has(each.call.status)}
+      >
+        {(each) => <CallPart key={each.place} docs={docs} at={at} call={each} />}
+      </Many>
       {docs.calls.length === 0 && <p>The reply has no calls.</p>}
       {docs.show.text.map((each, index) => (
         <TextOfReply
