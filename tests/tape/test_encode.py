@@ -36,11 +36,42 @@ ESCAPED = [
 ]
 
 
+LARGE = "The quick brown fox. " * 1000
+
+
+@pytest.mark.parametrize("before", ["a", LARGE])
 @pytest.mark.parametrize("code", ESCAPED)
-def test_controls_separators_and_bidi_controls_are_escaped(code: int) -> None:
-    line = encode.data_record(1, ',1,"read",', f"a{chr(code)}b".encode())
+def test_controls_separators_and_bidi_controls_are_escaped(code: int, before: str) -> None:
+    line = encode.data_record(1, ',1,"read",', f"{before}{chr(code)}b".encode())
     assert chr(code) not in line.decode().removesuffix("\n")
-    assert json.loads(line)[3] == f"a{chr(code)}b"
+    assert json.loads(line)[3] == f"{before}{chr(code)}b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LARGE,
+        LARGE.replace("fox", '"fox\\n"\n'),
+        json.dumps(LARGE.split()),
+        LARGE.replace("fox", "Zoë 東京 👩‍🚀"),
+        LARGE.replace("fox", "…\u2028"),
+        LARGE.replace("fox", "\x7f\0"),
+        "\\u0041\t" * 4000,
+    ],
+)
+def test_a_large_text_is_encoded_as_its_parts_are(text: str) -> None:
+    parts = [text[at : at + 1000] for at in range(0, len(text), 1000)]
+    lines = [encode.data_record(1, ',1,"read",', part.encode()) for part in parts]
+    inner = b"".join(line.removeprefix(b'[1,1,"read","').removesuffix(b'"]\n') for line in lines)
+    line = encode.data_record(1, ',1,"read",', text.encode())
+    assert line == b'[1,1,"read","%b"]\n' % inner
+
+
+def test_large_data_that_is_no_utf8_becomes_base64() -> None:
+    data = LARGE.encode() + b"\xff"
+    record = decode_record(line := encode.data_record(1, ',1,"read",', data))
+    assert record.payload == BodyRead(data=data)
+    assert line.startswith(b'[1,1,"read",{"b64":"')
 
 
 def test_readable_text_beyond_ascii_stays_readable() -> None:
