@@ -38,12 +38,17 @@ def many(*credentials: bytes) -> SeenCredentials:
     return known(*(b"other-%03d-fake" % number for number in range(20)), *credentials)
 
 
-either = pytest.mark.parametrize("those", [known, many])
+def throng(*credentials: bytes) -> SeenCredentials:
+    """So many that they are not looked for one by one in large data, either."""
+    return known(*(b"other-%03d-fake" % number for number in range(100)), *credentials)
+
+
+either = pytest.mark.parametrize("those", [known, many, throng])
 Made = Callable[..., SeenCredentials]
 
 
 @either
-@pytest.mark.parametrize("before", [b"", b"a", b"ab", b"abc", b"abcd", b"x" * 41])
+@pytest.mark.parametrize("before", [b"", b"a", b"ab", b"abc", b"abcd", b"x" * 41, b"x" * 5001])
 @pytest.mark.parametrize("after", [b"", b"\n", b"more\n"])
 def test_a_credential_is_found_wherever_it_stands(those: Made, before: bytes, after: bytes) -> None:
     found = those(KEY)
@@ -55,7 +60,7 @@ def test_a_credential_is_found_wherever_it_stands(those: Made, before: bytes, af
 
 @either
 @pytest.mark.parametrize(
-    "data", [b"", b"a", b"data: {}\n\n", KEY[:-1] + b"\n", b"x" * 1000 + b"\n"]
+    "data", [b"", b"a", b"data: {}\n\n", KEY[:-1] + b"\n", b"x" * 5000 + b"\n"]
 )
 def test_what_holds_no_credential_is_left_alone(those: Made, data: bytes) -> None:
     found = those(KEY)

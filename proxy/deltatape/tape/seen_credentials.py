@@ -1,10 +1,11 @@
 """The credentials that this process has seen, and the search for them in bytes.
 
 Strategy: every spelling of every credential is one exact byte string. A few of them, usually one
-key, are searched one by one. Many are found by the aligned four-byte words of the data: the first
-seven bytes of any spelling (at least eight bytes) cover such a word at every alignment, so that one
-pass in C over a quarter of the positions decides for any number of spellings. A sorted list of the
-spellings then shows which one is there, and whether the data ends within one.
+key, are searched one by one, and several in large reads, which C passes over quickly. Many are
+found by the aligned four-byte words of the data: the first seven bytes of any spelling (at least
+eight bytes) cover such a word at every alignment, so that one pass in C over a quarter of the
+positions decides for any number of spellings. A sorted list of the spellings then shows which one
+is there, and whether the data ends within one.
 
 Invariants: no occurrence is missed, overlapping ones included; the cost per read does not grow
 with the number of credentials; what is remembered is bounded.
@@ -29,6 +30,9 @@ _MOST_BYTES = 16 << 20
 """The same limit, in bytes of spellings."""
 _FEW = 8
 """Up to so many spellings, searching one by one is faster, in reads of some 100 bytes."""
+_SEVERAL = 64
+"""The same in reads of at least `_LARGE` bytes: words cost ten times as much as a search does."""
+_LARGE = 4 << 10
 _WORD = 4
 _PREFIX = 2 * _WORD - 1
 """Long enough to contain an aligned word at any offset."""
@@ -57,6 +61,7 @@ class SeenCredentials:
         "_longest",
         "_prefixes",
         "_seen",
+        "_several",
         "_sorted",
         "_uses",
         "_words",
@@ -73,7 +78,8 @@ class SeenCredentials:
         self._sorted: list[bytes] = []
         self._prefixes: Counter[bytes] = Counter()  # how many spellings begin so
         self._words: Counter[int] = Counter()  # how many prefixes cover one
-        self._few: tuple[bytes, ...] | None = ()
+        self._few: tuple[bytes, ...] | None = ()  # None: there are more
+        self._several: tuple[bytes, ...] | None = ()
         # These only grow: too much in them costs time, never an occurrence.
         self._alphabet = b""
         self._firsts = b""
@@ -157,7 +163,8 @@ class SeenCredentials:
 
     def _count(self) -> None:
         self.version += 1
-        self._few = tuple(self._sorted) if len(self._sorted) <= _FEW else None
+        self._several = tuple(self._sorted) if len(self._sorted) <= _SEVERAL else None
+        self._few = self._several if len(self._sorted) <= _FEW else None
 
     def clean(self, data: bytes) -> bool:
         """Check that `data` contains no credential and no beginning of one at its end.
@@ -166,18 +173,20 @@ class SeenCredentials:
         """
         if data[-1:] in self._alphabet:
             return False
-        if self._few is None:
+        forms = self._few if len(data) < _LARGE else self._several
+        if forms is None:
             return self._words.keys().isdisjoint(_aligned(data))
-        for form in self._few:  # noqa: SIM110 - a generator costs more than the search
+        for form in forms:  # noqa: SIM110 - a generator costs more than the search
             if form in data:
                 return False
         return True
 
     def find(self, data: bytes) -> tuple[MaskedSpan, ...]:
         """Return where credentials stand in `data`: ascending, those that overlap as one."""
-        if self._few is None:
+        forms = self._few if len(data) < _LARGE else self._several
+        if forms is None:
             return merged(self._at_words(data))
-        return merged(self._one_by_one(data, self._few))
+        return merged(self._one_by_one(data, forms))
 
     def _one_by_one(self, data: bytes, forms: Iterable[bytes]) -> Iterator[MaskedSpan]:
         for form in forms:
