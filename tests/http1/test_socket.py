@@ -5,6 +5,8 @@ import contextlib
 import gc
 import platform
 import socket
+import subprocess
+import sys
 import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from deltatape.http1.socket import (
     HangupWatch,
     UnreadBytes,
     break_cycle,
+    keep_freed_memory,
     limit_reads,
     reset,
     socket_of,
@@ -346,3 +349,26 @@ def test_a_transport_without_its_cycle_is_freed_at_once() -> None:
         run(scenario())
     finally:
         gc.enable()
+
+
+_FAULTS = f"""
+import resource
+from {keep_freed_memory.__module__} import keep_freed_memory
+keep_freed_memory()
+for _ in range(3):
+    reads = [bytes(64_000) for _ in range(20)]
+    del reads
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    reads = [bytes(64_000) for _ in range(20)]
+    del reads
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries decide otherwise")
+def test_memory_that_reads_leave_free_is_not_mapped_again() -> None:
+    run_alone = subprocess.run(
+        [sys.executable, "-c", _FAULTS], capture_output=True, text=True, check=True
+    )
+    assert int(run_alone.stdout) < 1000  # 3,900 where the kernel gets it back

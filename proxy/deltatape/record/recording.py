@@ -25,6 +25,7 @@ from deltatape.gateway.recorder import Analysis, Recorder, RecorderObserver, Rec
 from deltatape.gateway.routes import Routes, Upstream
 from deltatape.gateway.tapes import OpenTape, RingRecording, TapeBook
 from deltatape.http1.listener import Address, Bound
+from deltatape.http1.socket import keep_freed_memory
 from deltatape.model.exchange import Tap
 from deltatape.model.recording_counts import RecordingCounts
 from deltatape.model.rule_settings import Settings
@@ -295,6 +296,7 @@ class Recording:
     # From the beginning to the end.
 
     async def start(self, routes: Routes, inherited: Listening = NOT_BOUND) -> None:
+        keep_freed_memory()
         self.recorder.start()
         options = self._options
 
