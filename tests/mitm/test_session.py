@@ -375,6 +375,46 @@ def test_old_segments_are_deleted_and_what_has_findings_is_kept(tmp_path: Path) 
     assert b"?cut" in b"".join(exchange.request.target_bytes for exchange in kept)
 
 
+def test_finished_segments_are_sealed(tmp_path: Path) -> None:
+    env = variables(tmp_path, installed("11"))
+    filler = chunk(b": " + b"x" * (1 << 20) + b"\n\n")  # as large as a segment
+
+    async def large(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            await peer.send(SSE_HEAD + filler + b"".join(map(chunk, EVENTS)) + b"0\r\n\r\n")
+
+    def sealed() -> list[Path]:
+        return [*(tmp_path / "tapes").glob("*.tape.zst")]
+
+    async def scenario() -> None:
+        async with provider(large) as upstream:
+            chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
+            keep = "8MB"
+            recorded = recorder(replace(chosen, keep=keep), env, keep=parse_keep(keep), seal=True)
+            task = begun(recorded)
+            await until(recorded.lines, "  set ")
+            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
+            port = int(url.partition("127.0.0.1:")[2].partition("/")[0])
+            for _ in range(3):
+                peer = await connect(port)
+                await peer.send(post(target="/v1/chat/completions"))
+                await peer.rest_or_end()
+            await eventually(lambda: bool(sealed()), "a sealed segment")
+            os.kill(os.getpid(), signal.SIGTERM)
+            await task
+            assert not recorded.reporter.trouble
+
+    run(scenario(), limit_s=LIMIT_S)
+    journals = {*(tmp_path / "tapes").glob("*.tape")}
+    every = [
+        *sealed(),
+        *(each for each in journals if each.with_suffix(".tape.zst") not in sealed()),
+    ]
+    ids = [exchange.id for path in every for exchange in open_tape(path)]
+    assert len(ids) == len({*ids}) == 3
+
+
 async def vanished(there: Callable[[], bool]) -> None:
     for _ in range(1000):
         if not there():

@@ -76,7 +76,6 @@ _NOT_WITH_MITM = {
     "drain_timeout": "there is no --replace with it",
     "token": "only this machine can reach the port",
     "allow_key_mismatch": "mitmproxy sends a key where CMD does, and refuses none",
-    "seal": "deltatape pack seals the tapes of mitmproxy",
     "no_tunnel": "CMD's proxy is mitmproxy, not the tunnel",
 }
 """Options without an effect with --via mitm, and why."""
