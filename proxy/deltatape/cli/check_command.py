@@ -102,18 +102,18 @@ class NewBaseline:
     "--format",
     type=click.Choice(FORMATS),
     default="text",
-    help="For people, for programs, or for the CI system that shows it.",
+    help="Text for people, JSON for programs, or the format of a CI system.",
 )
-@codes("--select", "Only these, such as T,D001.")
-@codes("--ignore", "All but these.")
+@codes("--select", "Report only these codes, such as T,D001.")
+@codes("--ignore", "Report all but these codes.")
 @fail_on(
     "The least severity that makes the exit code 1.",
     default=Severity.ERROR.value,
     severities=(Severity.ERROR, Severity.WARNING),
 )
-@option("--all", is_flag=True, help="Of many tapes, show all findings in full.")
+@option("--all", is_flag=True, help="Show all findings in full, also for many tapes.")
 @option("--baseline", type=FILE, help="Leave out the findings that this file accepts.")
-@option("--write-baseline", type=FILE, help="Accept all that is found: write it to this file.")
+@option("--write-baseline", type=FILE, help="Write all findings to this file, as accepted.")
 @option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -133,14 +133,13 @@ def command(
 ) -> int:
     """Report the defects on tapes, each with its evidence.
 
-    Accepts what `deltatape why` accepts, and folders, of which it checks every tape; tapes and
-    folders may be URLs of an object store: s3://BUCKET/KEY. Without an argument it checks the
-    latest tape. For many tapes, the text shows the first finding of each code, and ends with
-    totals.
+    Accepts what `deltatape why` accepts, and folders, to check every tape in them; tapes and
+    folders can be URLs of an object store: s3://BUCKET/KEY. Without an argument, checks the latest
+    tape. For many tapes, the text shows the first finding of each code, and ends with totals.
 
-    A tape may have any number of exchanges, since few are held in memory. Of more than 4,096, each
-    is compared with at least the 1,024 before and after it, and only the last are watched for calls
-    that nothing answers.
+    A tape can have any number of exchanges, since few are held in memory. If there are more than
+    4,096, each is compared with at least the 1,024 before and after it, and only the last ones are
+    checked for calls without an answer.
 
     Exit code: 1 for findings, 2 if something cannot be read; the rest is still reported.
     """

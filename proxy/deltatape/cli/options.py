@@ -47,7 +47,7 @@ click names the variable after the parameter."""
 FULL = option(
     "--full",
     is_flag=True,
-    help="Of a large tape, read everything, not only what surrounds #N.",
+    help="Read all of a large tape, not only the part around #N.",
 )
 """The same on commands that take `TAPE#N` and show it in its conversation."""
 

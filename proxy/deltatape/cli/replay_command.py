@@ -183,7 +183,7 @@ class ReplayArguments:
 )
 @via_mitm(
     "Route CMD to the player through mitmproxy, if its base URL cannot be set.",
-    "lead this host there besides those of LLM providers and of the tape",
+    "route this host there besides those of LLM providers and of the tape",
 )
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:

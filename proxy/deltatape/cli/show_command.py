@@ -38,16 +38,20 @@ from deltatape.why.timeline import time_axis
 
 @click.command("show")
 @click.argument("tape", default="", metavar="[TAPE[#N]]")
-@option("--calls", is_flag=True, help="The rebuilt tool calls.")
-@option("--events", is_flag=True, help="What each event brings, with time and place (one #N).")
-@option("--reads", is_flag=True, help="The socket reads (one #N).")
-@option("--raw", is_flag=True, help="The response body's very bytes, to a file or pipe (one #N).")
+@option("--calls", is_flag=True, help="Show the rebuilt tool calls.")
+@option("--events", is_flag=True, help="Show each event with its time and place (one #N).")
+@option("--reads", is_flag=True, help="Show the socket reads (one #N).")
+@option(
+    "--raw",
+    is_flag=True,
+    help="Write the bytes of the response body to a file or pipe (one #N).",
+)
 @option(
     "--steps",
     is_flag=True,
-    help="The reply event by event, beside what a suspect makes of it (one #N).",
+    help="Show the reply event by event, beside that of a suspect (one #N).",
 )
-@option("--log", is_flag=True, help="What the recorded program printed.")
+@option("--log", is_flag=True, help="Show the output of the recorded program.")
 @FULL
 @FORMAT
 def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noqa: A002 - the option's name

@@ -177,7 +177,7 @@ def patterns(
 )
 @via_mitm(
     "Route CMD to the provider through mitmproxy if its base URL cannot be set; one run at a time.",
-    "lead this host there besides those of LLM providers and of the tapes",
+    "route this host there besides those of LLM providers and of the tapes",
 )
 @option("--oracle", metavar="CMD", help="A command that judges each run: exit code 0 means passed.")
 @option(

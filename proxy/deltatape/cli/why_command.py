@@ -36,36 +36,36 @@ from deltatape.why.explain import explain
     "--error",
     multiple=True,
     metavar="TEXT",
-    help="What the app threw or logged: who would throw that with this stream?",
+    help="Text that the app threw or logged: find the clients that throw it on this stream.",
 )
 @option("--short", is_flag=True, help="Five lines: verdict, what, where, fix, next command.")
-@option("--suspects", is_flag=True, help="Tell what every known client makes of the response.")
+@option("--suspects", is_flag=True, help="Show what every known client makes of the response.")
 @option(
     "--with",
     "sdks",
     multiple=True,
     envvar="DELTATAPE_WHY_WITH",
     metavar="SDK",
-    help="The same of a real SDK, which is installed aside: openai==3.54, ai@6.",
+    help="Show the same for a real SDK, installed separately: openai==3.54, ai@6.",
 )
 @option(
     "--html",
     type=FILE,
-    help="Write the page of deltatape open about this exchange as one file, to look at or to send.",
+    help="Write the page of deltatape open about this exchange to a single file.",
 )
-@option("--redact", is_flag=True, help="Overwrite in that file what deltatape redact overwrites.")
+@option("--redact", is_flag=True, help="With --html: overwrite secrets as deltatape redact does.")
 @option(
     "--fix",
     type=FOLDER,
     metavar="DIR",
-    help="Write what mends the app: the smallest tape, a failing test, a brief.",
+    help="Write what it takes to fix the app: the smallest tape, a failing test, a brief.",
 )
 @FULL
 @option(
     "--format",
     type=click.Choice(["text", "json", "md"]),
     default="text",
-    help="For people, for programs, or to be pasted into an issue.",
+    help="Text for people, JSON for programs, or Markdown for an issue.",
 )
 def command(
     *,
