@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltatape.scan.scan import ScanProgress, ScanSummary
 
 _SAY_NS = 10_000_000_000
-"""How often progress is told where there is no terminal."""
+"""The interval of progress lines without a terminal."""
 _SHOWN = 20
 """How many tapes that could not be read are named."""
 

@@ -90,7 +90,7 @@ class AppEvents:
             **dict.fromkeys(names.tool_call, tuple(map(path, called))),
             **dict.fromkeys(names.text, tuple(map(path, texts))),
         }
-        """By event type, fields of which it must have at least one; () if it needs none."""
+        """By event type, the fields: an event must have one of them; () if it needs none."""
 
     def claims(self, hints: Hints) -> bool:
         if hints.format not in _FORMATS:

@@ -64,7 +64,7 @@ _TYPES = frozenset(
     }
 )
 _OTHER_MARKS = frozenset({"event_type", "generation_id", "finish_reason"})
-"""Members of which an event of version 1 has one, and the answers that are not streamed."""
+"""Each event of version 1 has one of these members; so have answers that are not streamed."""
 _NAME = "cohere"
 _INDEX = CallsByIndex(path("index"))
 _CALL = path("delta.message.tool_calls")

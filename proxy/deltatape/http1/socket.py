@@ -197,7 +197,7 @@ class UnreadBytes:
         self._supported = sys.platform == "linux"
 
     def close(self) -> None:
-        """Stop inspecting: everything counts as read from now on."""
+        """Stop inspecting: all later bytes count as read."""
         self._supported = False
         netlink, self._netlink = self._netlink, None
         if netlink is not None:

@@ -102,7 +102,7 @@ def _exchange(name: str, rows: Sequence[Row]) -> Exchange:
 
 
 def _event(form: Format, row: Row, at: int) -> bytes:
-    """Return an event as it stands in a body of a format."""
+    """Return an event in the form that it has in a body of this format."""
     data, kind = _text(row["data"]), _text(row["type"])
     encoded = data.encode("utf-8", "replace")
     if form is Format.SSE:

@@ -221,7 +221,7 @@ def values_in(data: bytes) -> list[Json] | None:
 
 
 def _one_after_another(text: str) -> list[Json] | None:
-    """Read objects each of which begins on a line of its own, as `}` ends the one before."""
+    """Read objects that each begin on a new line, after the `}` of the one before."""
     found: list[Json] = []
     waiting: list[str] = []
     for line in text.split("\n"):

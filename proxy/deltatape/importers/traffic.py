@@ -74,7 +74,7 @@ def _asks_on_socket(exchange: Exchange, app: AppNames) -> bool:
 
 
 def is_answer(exchange: Exchange, app: AppNames) -> bool:
-    """Check the same for a response of which little else is known; errors count, too."""
+    """Check the same for a response with little other data; errors count, too."""
     response = exchange.response
     if response is not None and response.status >= _HTTP_ERROR:
         return True

@@ -344,7 +344,7 @@ class Exchange:
 
     @property
     def hidden(self) -> tuple[MaskedSpan, ...]:
-        """Credentials in the response's body, its content-coding undone: to be shown nowhere."""
+        """Credentials in the decoded response body, which no report may show."""
         return tuple(span for read in self.reads for span in read.hidden)
 
     @property

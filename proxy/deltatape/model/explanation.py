@@ -349,7 +349,7 @@ class Explanation:
     """Those on the tape's other exchanges, in their order."""
     verdict: Verdict
     attempts: Attempts | None = None
-    """The attempts of which this exchange is one; None: it was asked once."""
+    """The attempts at this request, this exchange included; None: it was sent once."""
     suspects: tuple[Suspect, ...] = ()
     """Client algorithms that would have done what the application did, best first."""
     suspected: tuple[int, int | None] | None = None

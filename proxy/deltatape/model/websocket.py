@@ -106,7 +106,7 @@ class Violation(NamedTuple):
 
 
 def whole_messages(program: str) -> str:
-    """Return the note on a WebSocket of which a program tells no frames."""
+    """Return the note on a WebSocket whose frames a program does not expose."""
     return (
         f"a WebSocket, of which {program} tells whole messages, decompressed: each is one frame"
         " here; how it was fragmented and masked, and pings, are not known"

@@ -34,7 +34,7 @@ class _ReportedTape:
     path: str | None = None
     """As the session knows it."""
     ended: list[int] = field(default_factory=list)
-    """The exchanges of which the session does not know yet."""
+    """The exchanges that were not reported to the session yet."""
 
 
 class RemoteSession:

@@ -89,7 +89,7 @@ class _Message(NamedTuple):
     start: int
     end: int
     size: int
-    """Of the whole message, of which the end may be missing."""
+    """Of the whole message; its end can be missing."""
 
     def checksum(self, body: bytes | bytearray) -> tuple[bytes, int]:
         """Return the bytes present of the message's checksum, and the correct one."""

@@ -149,7 +149,7 @@ class RedactionPlan:
     changed: set[int] = field(default_factory=set)
     """Exchanges whose response changes, or the messages of whose WebSocket."""
     unwired: set[int] = field(default_factory=set)
-    """Lines of messages of which the compressed form must go."""
+    """Lines of messages whose compressed form must be removed."""
     leaks: list[LeakedSecret] = field(default_factory=list)
     opaque: list[OpaqueBody] = field(default_factory=list)
     sums: list[ChecksumErrors] = field(default_factory=list)

@@ -39,7 +39,7 @@ _LONG = 80
 _MOST_DIFFERENCES = 6
 _MOST_HEADERS = 6
 _OFTEN = 3
-"""An alteration of so many events is told once."""
+"""An alteration of at least so many events is shown once."""
 _ABSENT = "(absent)"
 _STYLES = {
     ChangeKind.EQUAL: DIM,
@@ -392,7 +392,7 @@ def _by_number(side: Analysis) -> Mapping[int, str]:
 
 
 def _untold(change: EventChange, told: Collection[JsonDifference]) -> EventChange:
-    """Return a change without the differences that are told of all events."""
+    """Return a change without the differences that are shown once for all events."""
     if change.kind is not ChangeKind.ALTERED:
         return change
     rest = tuple(each for each in change.differences if each not in told)

@@ -154,7 +154,7 @@ _COUNT_NAMES = (
 _KNOWN_COUNTS = frozenset(name for names in _COUNT_NAMES for name in names[:3])
 _GEMINI_CACHED = "cachedContentTokenCount"
 _MOST_COUNTS = 12
-"""Further counts of which sums are formed."""
+"""Further counts that are summed."""
 
 
 def counts_in(usage: Mapping[str, object]) -> TokenCounts | None:

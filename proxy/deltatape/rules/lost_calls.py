@@ -162,7 +162,7 @@ class _Losses:
 
     @cached_property
     def kept_tools(self) -> frozenset[str | None]:
-        """The tools of which it keeps other calls."""
+        """The tools whose other calls it keeps."""
         kept = frozenset(pair.delivered.name for pair in self.read_back.pairs)
         return kept | self.read_back.habits.keeps
 

@@ -107,7 +107,7 @@ NOT_WATCHED = (
 
 
 def watched_until(exchange: Exchange) -> int:
-    """Return the last moment of which the tape says something about this exchange.
+    """Return the last moment for which the tape has information on this exchange.
 
     Any record shows that the recorder watched, those of other exchanges, too.
     """

@@ -260,7 +260,7 @@ def _text_of(data: bytes) -> str:
 
 
 class LayeredView:
-    """A text on top of `layers`, of which the first lies on the bytes."""
+    """A text on top of `layers`; the first layer decodes the bytes."""
 
     __slots__ = ("layers", "text")
 

@@ -157,7 +157,7 @@ T = TypeVar("T")
 
 
 def fewest(items: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """Return those of `items`, in order, of which none can be left out alone.
+    """Return a subset of `items`, in order, from which no single item can be removed.
 
     Args:
         items: any number, also none.

@@ -340,7 +340,7 @@ class Tape:
     def _records_of(
         self, number: int, place: Place, data: bytes
     ) -> Iterator[tuple[int, Record | ReadRecord]]:
-        """Yield the records of one exchange in a block, of which most have none."""
+        """Yield the records of one exchange in a block; most blocks have none."""
         if re.search(_OTHERS % number, b"\n" + data):
             yield from self.records_in({number}, place, data)
 

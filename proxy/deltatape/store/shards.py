@@ -37,7 +37,7 @@ class ShardedTape(Tape):
         super().__init__(opened.path, opened.header)
         self.shards = (opened, *others)
         self.missing = tuple(missing)
-        """The processes of which there is no main tape."""
+        """The processes without a main tape."""
         self._places: dict[int, str] = {}
 
     def open(self) -> BinaryIO:

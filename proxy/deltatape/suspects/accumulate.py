@@ -1,4 +1,4 @@
-"""The client of which all suspects are variants: turns steps into calls as its axes say.
+"""The client that all suspects vary: turns steps into calls as its axes say.
 
 One pass, linear in the steps. An error that the client would throw ends the pass and drops every
 call that was not used before. Calls in the text are searched separately, in its fragments.
@@ -89,7 +89,7 @@ class Accumulator:
         self.slots: dict[object, CallSlot] = {}
         """The calls that it has, in the order in which they began."""
         self.touched: CallSlot | None = None
-        """The call that the last entry went to; whoever watches it sets it to None again."""
+        """The call that the last entry went to; the reader resets it to None."""
         self.refused = ""
         """The axis on which the last entry was left out, likewise."""
         self.used: list[CallSlot] | None = None

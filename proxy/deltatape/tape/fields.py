@@ -263,7 +263,7 @@ def _members(kind: type[E]) -> Mapping[str, E]:
 
 
 def _printable(text: str) -> str:
-    """Return `text` with U+FFFD for lone surrogates, so that whoever prints it can encode it."""
+    """Return `text` with U+FFFD for lone surrogates, so that it can be encoded."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -125,7 +125,7 @@ class Payload(Protocol):
 
 
 class Record(NamedTuple):
-    """A line of a tape: when, of which exchange (0: the tape itself), what."""
+    """A line of a tape: its time, its exchange (0: the tape itself), its payload."""
 
     t_ns: int
     exchange: int

@@ -277,7 +277,7 @@ def _united(known: bytes, more: bytes) -> bytes:
 
 
 def _words(prefix: bytes) -> list[int]:
-    """Return words of which every text with this prefix covers one, at any alignment."""
+    """Return words; every text with this prefix contains one of them, at any alignment."""
     return [struct.unpack_from("=I", prefix, at)[0] for at in range(_WORD)]
 
 

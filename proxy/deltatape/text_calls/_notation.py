@@ -107,7 +107,7 @@ class NotationFamily:
 
     name: str
     openers: tuple[str, ...]
-    """Literal beginnings, one of which stands in every call of the family."""
+    """Literal beginnings; every call of the family contains one."""
     read: Reader
 
 

@@ -42,7 +42,7 @@ from deltatape.trials.torture_judge import Oracle
 from deltatape.trials.trial import SharedRunOptions, TrialResult, attempt
 
 HOLD_S = 3600.0
-"""Silence of which the tape does not say how it ended lasts longer than any run."""
+"""The length of a silence whose end is not on the tape; longer than any run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ class _Child(NamedTuple):
 
 
 def at(value: object, *path: str | int) -> object:
-    """Return what is at `path` of a parsed value; None if nothing is."""
+    """Return the value at `path` of a parsed value; None if there is none."""
     for step in path:
         if isinstance(value, Mapping) and isinstance(step, str):
             value = value.get(step)

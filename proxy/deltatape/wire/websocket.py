@@ -179,7 +179,7 @@ _NO_KEY = bytes(_KEY)
 
 
 def whole_message_head(side: Side, opcode: int, size: int) -> FrameHead:
-    """Return the head of a frame for a whole message, of which no more is known than its bytes."""
+    """Return the head of a frame for a whole message of which only the bytes are known."""
     return FrameHead(opcode, size, mask=_NO_KEY if side is Side.CLIENT else b"")
 
 
