@@ -266,7 +266,7 @@ class _DatasetFiles:
         self._folder = folder
         scanned = _named(folder, "tapes")
         if not scanned:
-            what = "holds no dataset" if folder.is_dir() else "no such folder"
+            what = "holds no dataset" if folder.exists() else "no such folder"
             raise UsageError(f"{folder}: {what}; `deltatape scan` makes a dataset")
         self._rules: dict[str, str] = {}
         """By tape: the version of the rules of its newest scan."""
