@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from deltatape.child.background import Background, kill, start_module
+from deltatape.child.background import BackgroundTask, kill, start_module
 
 
-class Waiting(Background):
+class Waiting(BackgroundTask):
     """Waits for ever; notes that it began and that it was cancelled."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 _LINE = 1 << 16
 
 
-class Background(ABC):
+class BackgroundTask(ABC):
     """Runs `_run` as a task, from `start` to `stop`."""
 
     _task: asyncio.Task[None] | None = None

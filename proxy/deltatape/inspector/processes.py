@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from deltatape.child.background import Background, kill, start_module
+from deltatape.child.background import BackgroundTask, kill, start_module
 from deltatape.errors import DeltatapeError
 
 _LOG = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ async def _started(what: str, begin: Mapping[str, object]) -> asyncio.subprocess
     return process
 
 
-class IndexProcess(Background):
+class IndexProcess(BackgroundTask):
     """Keeps the indexing process running.
 
     Args:

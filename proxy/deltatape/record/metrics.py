@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from deltatape import __version__
-from deltatape.child.background import Background
+from deltatape.child.background import BackgroundTask
 from deltatape.clock import Clock
 from deltatape.errors import UsageError
 from deltatape.live.client import AnalysisLag
@@ -317,7 +317,7 @@ def collector_url(url: str, environment: Mapping[str, str]) -> str:
     return url if parts.path.endswith(_PATH) else url.rstrip("/") + _PATH
 
 
-class OtlpPush(Background):
+class OtlpPush(BackgroundTask):
     """Pushes metrics to a collector, from a thread that nobody waits for.
 
     The variables `OTEL_EXPORTER_OTLP_*` set headers, timeout, compression and certificates;

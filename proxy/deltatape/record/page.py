@@ -5,14 +5,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from deltatape.child.background import Background, kill, start_module
+from deltatape.child.background import BackgroundTask, kill, start_module
 from deltatape.child.signals import Signals
 
 STOP_S = 5.0
 """How long the process may take to end."""
 
 
-class Page(Background):
+class Page(BackgroundTask):
     """Shows the tapes of a folder; recording does not wait for it.
 
     Args:

@@ -10,14 +10,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from deltatape.child.background import Background, kill, start_module
+from deltatape.child.background import BackgroundTask, kill, start_module
 from deltatape.model.rule_settings import Settings
 
 _AGAIN_S = 5.0
 """How long to wait before a process that died is started again."""
 
 
-class Sealer(Background):
+class Sealer(BackgroundTask):
     """Seals the finished tapes of a folder; what is left at `stop`, the next recorder seals.
 
     Args:
