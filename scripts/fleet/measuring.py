@@ -14,7 +14,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ _DELTATAPE = (sys.executable, "-m", "deltatape")
 _FOUND = 1
 """The exit code of a command that worked and found defects."""
 _NS = 1e9
+_SHIPPERS = 2
+"""How many run at once."""
 
 
 class MeasuringError(Exception):
@@ -233,14 +237,9 @@ def _part(
     compared_bytes = sum(path.stat().st_size for path in chosen)
     pack = run(folders.work, "pack", "--jobs", "2", str(folders.journals))
     sealed = sum(path.stat().st_size for path in folders.journals.rglob("*.zst"))
-    shipped = [
-        run(
-            folders.work,
-            *("ship", str(gateway), folders.store.as_uri(), "--once", "--quiet"),
-            *("--gateway", gateway.name, "--delete-shipped"),
-        )
-        for gateway in sorted(folders.journals.iterdir())
-    ]
+    with ThreadPoolExecutor(_SHIPPERS) as threads:  # each gateway has a shipper of its own
+        ships = partial(_ship, folders)
+        shipped = list(threads.map(ships, sorted(folders.journals.iterdir())))
     if left_over := [path for path in folders.journals.rglob("*") if path.is_file()]:
         raise MeasuringError(f"not shipped: {left_over[0]}")
     return Part(
@@ -263,6 +262,17 @@ def _part(
             kib=max(each.kib for each in shipped),
         ),
         scan=_scan(folders, 2),
+    )
+
+
+def _ship(folders: _Folders, gateway: Path) -> Step:
+    """Ship the sealed tapes of a gateway, and delete them here."""
+    own = folders.work / "shippers" / gateway.name
+    own.mkdir(parents=True, exist_ok=True)
+    return run(
+        own,
+        *("ship", str(gateway), folders.store.as_uri(), "--once", "--quiet"),
+        *("--gateway", gateway.name, "--delete-shipped"),
     )
 
 
