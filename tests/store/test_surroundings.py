@@ -12,7 +12,7 @@ from deltatape.model.explanation import TapeContext
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.tape_summary import LogEntry, LogStream
 from deltatape.render.explanation import explanation_json
-from deltatape.store import reader, surroundings
+from deltatape.store import packing, reader, surroundings
 from deltatape.store.reader import Tape, open_tape
 from deltatape.tape.encode import payload_record
 from deltatape.tape.payload import ClientRecord, ClientState, LogLine, Stop
@@ -115,6 +115,22 @@ def test_what_is_far_away_is_not_read(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(surroundings, "_REACH", 5_000)
     assert numbers(tape, 5) == [4, 5, 6]
     assert numbers(tape, 25) == [24, 25, 26]
+
+
+@pytest.mark.parametrize("reach", [0, 700, 1_900, 3_100, 5_000, 8_888, 20_000])
+def test_a_sealed_tape_has_the_surroundings_of_its_journal(
+    reach: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "_SECTION_BYTES", 1_500)
+    tape = large(tmp_path, monkeypatch)
+    sealed = open_tape(packing.seal(Path(tape.path)).path)
+    monkeypatch.setattr(surroundings, "_REACH", reach)
+    monkeypatch.setattr(surroundings, "_NEIGHBOURS", 40)
+    for number in (1, 5, 17, 25, 40):
+        one, other = (surroundings.surroundings(each, number, CONTRACT) for each in (tape, sealed))
+        assert [replace(each, tape=tape.path) for each in other.exchanges] == [*one.exchanges]
+        assert other.context == one.context
+        assert len(one.exchanges) > 1 or reach < 5_000
 
 
 def test_bodies_of_all_that_is_read_have_a_limit(

@@ -13,10 +13,12 @@ Strategy, three passes:
 
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, takewhile
+from io import BytesIO
+from itertools import accumulate, chain
+from operator import attrgetter
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.app_names import AppNames
@@ -106,12 +108,34 @@ def _size(exchange: Exchange) -> int:
 
 
 def _around(tape: Tape, found: FoundExchange) -> Iterator[tuple[Place, bytes]]:
-    """Yield the blocks of the tape around an exchange."""
-    places = found.places
-    start = bisect_left(places, places[found.start].at - _REACH, key=lambda place: place.at)
-    end = places[found.end].at + _REACH
-    blocks = line_blocks(tape, places[start])
-    return takewhile(lambda block: block[0].at <= end, blocks)
+    """Yield the lines that begin near an exchange, in blocks.
+
+    Which those are does not depend on the blocks: a sealed tape has others than its journal.
+    """
+    exchange, places = found.exchange, found.places
+    lines = [exchange.request.line, *(read.line for read in exchange.reads[-1:])]
+    known = [line for line in (*lines, exchange.end and exchange.end.line) if line]
+    low, high = places[found.start].at, places[found.end].at
+    if known:
+        low, high = _at(tape, places, min(known)), _at(tape, places, max(known))
+    low, high = low - _REACH, high + _REACH
+    first = max(0, bisect_right(places, low, key=attrgetter("at")) - 1)
+    for (at, line), data in line_blocks(tape, places[first]):
+        if at > high:
+            return
+        begin = data.find(b"\n", low - at - 1) + 1 or len(data) if at < low else 0
+        end = data.find(b"\n", high - at) + 1 or len(data)
+        if begin < end:
+            yield Place(at + begin, line + data.count(b"\n", 0, begin)), data[begin:end]
+
+
+def _at(tape: Tape, places: Sequence[Place], line: int) -> int:
+    """Return at which byte a line of the tape begins."""
+    near = places[bisect_right(places, line, key=attrgetter("line")) - 1]
+    for (at, first), data in line_blocks(tape, near):
+        if line < first + data.count(b"\n"):
+            return at + sum(map(len, BytesIO(data).readlines()[: line - first]))
+    return near.at
 
 
 def _marks(exchange: Exchange, app: AppNames) -> frozenset[bytes]:
