@@ -188,7 +188,7 @@ def test_an_error_in_sql_has_its_place_on_a_line(folder: Path) -> None:
 def test_a_folder_without_a_dataset_is_an_error(tmp_path: Path) -> None:
     done = called("ask", tmp_path, "traffic", folder=tmp_path)
     assert done.returncode == 2
-    assert b"`deltatape scan` makes one" in done.stderr
+    assert b"`deltatape scan` makes a dataset" in done.stderr
 
 
 def test_a_terminal_shows_the_same_table(folder: Path) -> None:

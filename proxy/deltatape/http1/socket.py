@@ -23,6 +23,7 @@ _FLUSH_STEP_S = 0.01
 _FLUSH_LIMIT_S = 5.0
 _WATCH_STEP_S = 0.05
 READ_BYTES = 64 * 1024
+_BLOCKS = 8
 _KEPT_BYTES = 4 << 20
 GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 """The peer has closed its sending half, or the connection."""
@@ -107,7 +108,9 @@ def keep_freed_memory() -> None:
     limit is twice the largest block that was mapped by itself and freed. Other C libraries go on as
     they do.
     """
-    bytes(_KEPT_BYTES // 2)
+    # The heap may have room for one, where modules were compiled before; it has none for all.
+    blocks = [bytes(_KEPT_BYTES // 2) for _ in range(_BLOCKS)]
+    blocks.clear()
 
 
 def break_cycle(transport: asyncio.Transport) -> None:
