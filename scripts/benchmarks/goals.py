@@ -144,6 +144,8 @@ Where a goal is missed:
   process of its own, on the same two processors.
 - **The median delay** has the same floor: deltas of several streams arrive together and wait for
   each other, so that a delta's cost counts more than once.
+- **The 99th percentile** of a thousand streams has it too, and lies near its goal, now below it
+  and now above: it differs between the two rounds of a run by up to a factor of three.
 - **Flat out**, four programs want two processors, and nginx's own rate varies by a third between
   rounds; bare asyncio, which looks at no byte, is as near to the goal.
 - **A small request** is a whole exchange. Two heads are parsed and masked, seven records written,
