@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fleet.measuring import (
+    Comparison,
     Measured,
     MeasuringError,
     Part,
@@ -38,15 +39,19 @@ PART = Part(
     journal_bytes=120_000_000,
     load=0.5,
     made=step(2),
-    compared=5_000,
-    compared_bytes=60_000_000,
-    check=step(4),
-    scan_one=step(5, 5.0),
-    scan_two=step(5.5, 2.5),
     pack=step(20),
     sealed_bytes=12_000_000,
     ship=step(1),
     scan=step(9),
+)
+COMPARISON = Comparison(
+    part=1,
+    exchanges=5_000,
+    journal_bytes=60_000_000,
+    others=0.05,
+    check=step(4),
+    scan_one=step(5, 5.0),
+    scan_two=step(5.5, 2.5),
 )
 MEASURED = Measured(
     exchanges=20_000,
@@ -55,7 +60,8 @@ MEASURED = Measured(
     versions="CPython 3.11",
     day="2026-11-26",
     corpus=True,
-    parts=[PART, replace(PART, number=2, check=step(3), scan_two=step(5.5, 3.0))],
+    parts=[PART, replace(PART, number=2)],
+    comparisons=[COMPARISON, replace(COMPARISON, part=2, check=step(3), scan_two=step(5.5, 3.0))],
     objects=8,
     store_bytes=24_000_000,
     tables={
@@ -89,7 +95,7 @@ def test_goals_are_compared_by_the_median_of_the_parts() -> None:
 
 
 def test_times_by_the_clock_meet_no_goal_beside_other_programs() -> None:
-    busy = replace(MEASURED, parts=[PART, replace(PART, number=2, load=3.5)])
+    busy = replace(MEASURED, comparisons=[COMPARISON, replace(COMPARISON, others=0.4)])
     goal = row(written(busy), "exchanges per second with 2 workers, x 1 worker")
     assert goal == [">= 1.8", "2.00", "the machine was busy"]
 
@@ -130,7 +136,7 @@ def test_money_is_the_sum_of_what_is_bought() -> None:
 
 def test_what_was_measured_is_read_as_it_was_written() -> None:
     assert read_measured(measured_json(MEASURED)) == MEASURED
-    assert json.loads(measured_json(MEASURED))["parts"][1]["check"]["cpu_s"] == 3
+    assert json.loads(measured_json(MEASURED))["comparisons"][1]["check"]["cpu_s"] == 3
 
 
 def test_a_command_that_fails_ends_the_run_and_one_that_finds_defects_does_not(
@@ -171,9 +177,8 @@ def test_a_run_measures_each_part_once_and_all_exchanges_are_in_the_dataset(tmp_
 
     text = measured()
     found = read_measured((tmp_path / "measured.json").read_text())
-    assert [(each.exchanges, each.tapes, each.compared) for each in found.parts] == [
-        (12, 1, 12)
-    ] * 2
+    assert [(each.exchanges, each.tapes) for each in found.parts] == [(12, 1)] * 2
+    assert [(each.part, each.exchanges) for each in found.comparisons] == [(1, 12)]
     assert found.objects == 2
     assert 0 < found.store_bytes < sum(each.journal_bytes for each in found.parts)
     assert {"tapes", "exchanges", "calls", "findings", "digests"} <= found.tables.keys()

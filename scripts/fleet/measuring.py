@@ -1,10 +1,10 @@
 """Measures a fleet's tapes through what deltatape does with them, part by part.
 
-For each part: make its tapes; run `check`, `scan` by one worker and `scan` by two, in turn, over
-the same tapes; seal them, ship them to one store, and scan that into one dataset; delete the
-journals. The results of a part are written at once, so that an interrupted run can continue, and
-the disk holds one part, the store and the dataset. CPU time is that of a command and all its
-processes, from start to end.
+For each part: make its tapes, seal them, ship them to one store, and scan that into one dataset;
+delete the journals. Then, for some of the parts: make the tapes again, and run `check`, `scan` by
+one worker and `scan` by two, in turn, over the same tapes. The results of each are written at once,
+so that an interrupted run can continue, and the disk holds one part, the store and the dataset. CPU
+time is that of a command and all its processes, from start to end.
 """
 
 import json
@@ -64,11 +64,6 @@ class Part:
         journal_bytes: of its tapes.
         load: the load average at its start.
         made: writing the tapes, without memory.
-        compared: exchanges on the tapes on which `check` and `scan` are compared.
-        compared_bytes: of these tapes.
-        check: by one process.
-        scan_one: by one worker.
-        scan_two: by two workers.
         pack: sealing all tapes, by two processes.
         sealed_bytes: of the sealed tapes.
         ship: to the store, and verifying.
@@ -81,15 +76,33 @@ class Part:
     journal_bytes: int
     load: float
     made: Step
-    compared: int
-    compared_bytes: int
-    check: Step
-    scan_one: Step
-    scan_two: Step
     pack: Step
     sealed_bytes: int
     ship: Step
     scan: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The costs of `check` and `scan` on the tapes of a part, in journals.
+
+    Attributes:
+        part: its number.
+        exchanges: on its tapes.
+        journal_bytes: of its tapes.
+        others: how many processors other programs used meanwhile, on average.
+        check: by one process.
+        scan_one: by one worker.
+        scan_two: by two workers.
+    """
+
+    part: int
+    exchanges: int
+    journal_bytes: int
+    others: float
+    check: Step
+    scan_one: Step
+    scan_two: Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +125,7 @@ class Measured:
         day: on which it ended.
         corpus: whether the tapes have streams of the corpus.
         parts: those that were measured.
+        comparisons: of some of them.
         objects: in the store.
         store_bytes: of them.
         tables: of the dataset, by name.
@@ -126,6 +140,7 @@ class Measured:
     day: str
     corpus: bool
     parts: Sequence[Part]
+    comparisons: Sequence[Comparison]
     objects: int
     store_bytes: int
     tables: Mapping[str, Table]
@@ -156,6 +171,9 @@ class _Folders:
     def part(self, number: int) -> Path:
         return self.work / f"part-{number:03}.json"
 
+    def comparison(self, number: int) -> Path:
+        return self.work / f"comparison-{number:03}.json"
+
 
 def measure(
     work: Path,
@@ -174,7 +192,7 @@ def measure(
         maker: of the tapes.
         plan: of the tapes.
         parts: number of parts.
-        compared: number of tapes of each part to compare.
+        compared: for how many of them to compare `check` and `scan`.
         corpus: whether the corpus is there.
         log: gets lines about the progress.
 
@@ -183,18 +201,29 @@ def measure(
     """
     folders = _Folders(work.resolve())
     work.mkdir(parents=True, exist_ok=True)
+
+    def tapes(number: int) -> range:
+        return range(plan.tapes * (number - 1) // parts, plan.tapes * number // parts)
+
     found = []
     for number in range(1, parts + 1):
         path = folders.part(number)
         if not path.exists():
-            tapes = range(plan.tapes * (number - 1) // parts, plan.tapes * number // parts)
-            part = _part(folders, maker, plan, number, tapes, compared)
-            draft = path.with_suffix(".draft")
-            draft.write_text(json.dumps(asdict(part)))
-            draft.rename(path)
+            part = _part(folders, maker, plan, number, tapes(number))
+            _keep(path, asdict(part))
             log(f"part {number} of {parts}: {part.exchanges:,} exchanges")
         found.append(part_of(json.loads(path.read_text())))
     nothing_new = _scan(folders, 2)
+    comparisons = []
+    for place in range(compared):
+        number = 1 + place * parts // compared
+        path = folders.comparison(number)
+        if not path.exists():
+            reverse = place % 2 == 1
+            made = _comparison(folders, maker, plan, number, tapes(number), reverse=reverse)
+            _keep(path, asdict(made))
+            log(f"compared `check` and `scan` on part {number}")
+        comparisons.append(comparison_of(json.loads(path.read_text())))
     objects = [each for each in folders.store.rglob("*") if each.is_file()]
     return Measured(
         exchanges=plan.exchanges,
@@ -204,6 +233,7 @@ def measure(
         day=rfc3339(SystemClock().wall_ns())[:10],
         corpus=corpus,
         parts=found,
+        comparisons=comparisons,
         objects=len(objects),
         store_bytes=sum(each.stat().st_size for each in objects),
         tables=dict(_tables(folders.dataset)),
@@ -212,13 +242,16 @@ def measure(
     )
 
 
-def _part(
-    folders: _Folders, maker: Maker, plan: Plan, number: int, tapes: Sequence[int], compared: int
-) -> Part:
+def _keep(path: Path, measured: dict[str, Any]) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(measured))
+    draft.rename(path)
+
+
+def _part(folders: _Folders, maker: Maker, plan: Plan, number: int, tapes: Sequence[int]) -> Part:
     load = os.getloadavg()[0]
     # What an interrupted part left is made again; what it shipped is in the store already.
-    for left in (folders.journals, folders.compared):
-        shutil.rmtree(left, ignore_errors=True)
+    shutil.rmtree(folders.journals, ignore_errors=True)
     clock = SystemClock()
     began_ns, cpu = clock.now_ns(), os.times()
     made = write(maker, plan, folders.journals, tapes)
@@ -228,13 +261,6 @@ def _part(
         wall_s=(clock.now_ns() - began_ns) / _NS,
         kib=0,
     )
-    chosen = [plan.path(folders.journals, tape) for tape in tapes[:compared]]
-    for path in chosen:
-        beside = folders.compared / "tapes" / f"{path.parent.name}-{path.name}"
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        os.link(path, beside)
-    check, scan_one, scan_two = _compare(folders.compared, number)
-    compared_bytes = sum(path.stat().st_size for path in chosen)
     pack = run(folders.work, "pack", "--jobs", "2", str(folders.journals))
     sealed = sum(path.stat().st_size for path in folders.journals.rglob("*.zst"))
     with ThreadPoolExecutor(_SHIPPERS) as threads:  # each gateway has a shipper of its own
@@ -249,11 +275,6 @@ def _part(
         journal_bytes=made.bytes,
         load=load,
         made=making,
-        compared=sum(map(plan.count, tapes[:compared])),
-        compared_bytes=compared_bytes,
-        check=check,
-        scan_one=scan_one,
-        scan_two=scan_two,
         pack=pack,
         sealed_bytes=sealed,
         ship=Step(
@@ -276,22 +297,54 @@ def _ship(folders: _Folders, gateway: Path) -> Step:
     )
 
 
-def _compare(folder: Path, number: int) -> tuple[Step, Step, Step]:
-    """Run `check`, and `scan` by one and by two workers, in turn; return their costs."""
-    tapes = str(folder / "tapes")
+def _comparison(
+    folders: _Folders,
+    maker: Maker,
+    plan: Plan,
+    number: int,
+    tapes: Sequence[int],
+    *,
+    reverse: bool,
+) -> Comparison:
+    """Run `check`, and `scan` by one and by two workers, in turn, on the tapes of a part."""
+    folder = folders.compared
+    shutil.rmtree(folder, ignore_errors=True)
+    made = write(maker, plan, folder / "tapes", tapes)
 
     def scan(workers: int) -> Step:
         out = folder / f"dataset-{workers}"
-        return run(folder, "scan", tapes, "--out", str(out), "--jobs", str(workers))
+        return run(folder, "scan", "tapes", "--out", str(out), "--jobs", str(workers))
 
     steps: dict[str, Callable[[], Step]] = {
-        "check": lambda: run(folder, "check", "--jobs", "1", "--format", "json", tapes),
+        "check": lambda: run(folder, "check", "--jobs", "1", "--format", "json", "tapes"),
         "one": lambda: scan(1),
         "two": lambda: scan(2),
     }
-    names = list(steps) if number % 2 else list(reversed(steps))
+    names = list(reversed(steps)) if reverse else list(steps)
+    clock = SystemClock()
+    began_ns, before = clock.now_ns(), _busy_s()
     found = {name: steps[name]() for name in names}
-    return found["check"], found["one"], found["two"]
+    took_s, busy = (clock.now_ns() - began_ns) / _NS, _busy_s() - before
+    shutil.rmtree(folder)
+    own = sum(each.cpu_s for each in found.values())
+    return Comparison(
+        part=number,
+        exchanges=made.exchanges,
+        journal_bytes=made.bytes,
+        others=max(0.0, (busy - own) / took_s),
+        check=found["check"],
+        scan_one=found["one"],
+        scan_two=found["two"],
+    )
+
+
+def _busy_s() -> float:
+    """Return the time that all processors have computed since the machine started."""
+    user, nice, system, _idle, _waiting, *rest = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    )
+    # Guests are in `user` and `nice`; what another machine took from this one is not ours.
+    return (user + nice + system + sum(rest[:2])) / os.sysconf("SC_CLK_TCK")
 
 
 def _scan(folders: _Folders, workers: int) -> Step:
@@ -372,13 +425,22 @@ def read_measured(text: str) -> Measured:
     """Return the run that `measured_json` wrote."""
     read = json.loads(text)
     read["parts"] = [part_of(each) for each in read["parts"]]
+    read["comparisons"] = [comparison_of(each) for each in read["comparisons"]]
     read["tables"] = {name: Table(**each) for name, each in read["tables"].items()}
     read["nothing_new"] = Step(**read["nothing_new"])
     return Measured(**read)
 
 
 def part_of(read: Mapping[str, Any]) -> Part:
-    """Return a part that was written as JSON."""
-    kept: dict[str, Any] = dict(read)
-    kept.update({name: Step(**each) for name, each in read.items() if isinstance(each, dict)})
-    return Part(**kept)
+    """Return a part from its JSON form."""
+    return Part(**_with_steps(read))
+
+
+def comparison_of(read: Mapping[str, Any]) -> Comparison:
+    """Return a comparison from its JSON form."""
+    return Comparison(**_with_steps(read))
+
+
+def _with_steps(read: Mapping[str, Any]) -> dict[str, Any]:
+    steps = {name: Step(**each) for name, each in read.items() if isinstance(each, dict)}
+    return dict(read) | steps
