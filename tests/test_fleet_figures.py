@@ -123,6 +123,7 @@ def test_money_is_the_sum_of_what_is_bought() -> None:
         for name in (
             "sealing and shipping, a day",
             "scanning, a day",
+            "joining all that is kept, once a day",
             "store: bytes of a day, kept",
             "dataset: bytes of a day, kept",
             "requests of shippers, a day",
@@ -130,8 +131,17 @@ def test_money_is_the_sum_of_what_is_bought() -> None:
         )
     ]
     assert float(row(text, "**all**")[1].strip("*")) == pytest.approx(sum(costs), abs=0.05)
-    assert "scanned in a night by 0.2 machines; all 30 days again" in text
+    assert "scanned and joined in a night by 0.2 machines; all 30 days again" in text
     assert "by 6 machines in one night, for $30" in text
+
+
+def test_what_a_scan_takes_more_for_a_larger_dataset_is_joining() -> None:
+    text = written(replace(MEASURED, parts=[PART, replace(PART, number=2, scan=step(10))]))
+    assert "0.80 ms of CPU time for each new exchange, and 100 µs for each in the dataset" in text
+    assert row(text, "scanning, a day")[0] == "22 core hours"
+    assert row(text, "joining all that is kept, once a day")[0] == "83 core hours"
+    alone = written(replace(MEASURED, parts=[PART]))
+    assert "0.90 ms of CPU time for each new exchange, and 0 µs for each in the dataset" in alone
 
 
 def test_what_was_measured_is_read_as_it_was_written() -> None:
