@@ -23,7 +23,6 @@ _FLUSH_STEP_S = 0.01
 _FLUSH_LIMIT_S = 5.0
 _WATCH_STEP_S = 0.05
 READ_BYTES = 64 * 1024
-_BLOCKS = 8
 _KEPT_BYTES = 4 << 20
 GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 """The peer has closed its sending half, or the connection."""
@@ -106,11 +105,9 @@ def keep_freed_memory() -> None:
     By default it gives the end of its heap back to the kernel once 128 KiB are free there, and has
     it mapped again, page by page, for the reads that follow: a fifth of what an upload costs. The
     limit is twice the largest block that was mapped by itself and freed. Other C libraries go on as
-    they do.
+    they do, and glibc, too, where the environment sets a limit (`MALLOC_TRIM_THRESHOLD_`).
     """
-    # The heap may have room for one, where modules were compiled before; it has none for all.
-    blocks = [bytes(_KEPT_BYTES // 2) for _ in range(_BLOCKS)]
-    blocks.clear()
+    bytes(_KEPT_BYTES // 2)
 
 
 def break_cycle(transport: asyncio.Transport) -> None:
