@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FILE, codes, fail_on, failing_severities, option
+from deltatape.cli.options import FILE, codes, fail_on, failing_severities, jobs, option
 from deltatape.cli.parallel_check import check_all
 from deltatape.cli.tapes import all_of, each_recording_once, latest, read_file
 from deltatape.cli.terminal import Bar, say, show, width, write
@@ -114,11 +114,7 @@ class NewBaseline:
 @option("--all", is_flag=True, help="Show all findings in full, also for many tapes.")
 @option("--baseline", type=FILE, help="Leave out the findings that this file accepts.")
 @option("--write-baseline", type=FILE, help="Write all findings to this file, as accepted.")
-@option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Processes that check tapes; default: one per core, where tapes are large.",
-)
+@jobs("Processes that check tapes; default: one per core, where tapes are large.")
 def command(
     *,
     tapes: tuple[str, ...],

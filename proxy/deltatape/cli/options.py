@@ -263,6 +263,11 @@ class WrapperCommand(click.Command):
         return argv
 
 
+def jobs(help: str) -> Callable[[F], F]:  # noqa: A002 - click's word
+    """Return the option for how many processes work at once; without it, None."""
+    return option("--jobs", type=click.IntRange(min=1), help=help)
+
+
 def codes(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's word
     """Return an option whose value is a list of finding codes and their prefixes."""
     return option(name, default="", callback=_parse_codes, metavar="CODES", help=help)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from deltatape.cli.options import option
+from deltatape.cli.options import jobs, option
 from deltatape.cli.terminal import Bar, say, write
 from deltatape.cli.workers import in_order, worthwhile
 from deltatape.errors import DeltatapeError
@@ -27,11 +27,7 @@ from deltatape.store.reader import open_tape
 )
 @option("--unpack", is_flag=True, help="Restore the tapes from sealed ones.")
 @option("--keep", is_flag=True, help="Keep the originals of packed or unpacked tapes.")
-@option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Processes that pack tapes; default: one per core, where tapes are large.",
-)
+@jobs("Processes that pack tapes; default: one per core, where tapes are large.")
 def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool, jobs: int | None) -> int:
     """Seal tapes: NAME.tape becomes NAME.tape.zst, compressed by conversation, with an index.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from deltatape.cli.options import FORMAT, option
+from deltatape.cli.options import FORMAT, jobs, option
 from deltatape.cli.terminal import Bar, say, write
 from deltatape.cli.workers import cores
 from deltatape.errors import DeltatapeError, UsageError
@@ -41,11 +41,7 @@ _SHOWN = 20
     metavar="ADDRESS",
     help="With --engine dask: the scheduler; without it, a cluster is started on this machine.",
 )
-@option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Processes on this machine that read tapes; default: one per core.",
-)
+@jobs("Processes on this machine that read tapes; default: one per core.")
 @FORMAT
 def command(
     *,
