@@ -1,13 +1,13 @@
-"""Joins conversations that are on several tapes, on the engine.
+"""Joins, on the engine, conversations that are spread over several tapes.
 
-A shuffle in two steps, each of which an engine maps over files. First the digests of some tapes are
-dealt out to partitions by the hash of how their conversations begin, into one file with a row group
-for each partition. Then a partition is read from all of these files, and its conversations are
-compared (`joined`). So neither a worker nor the driver holds more than a partition, and a worker
-that dies loses only what it had under way.
+A shuffle in two steps; the engine maps each over files. `deal` sends the digests of some tapes to
+partitions, by a hash of the beginning of their conversations: it writes one file with a row group
+for each partition. `compare` reads one partition from all these files and compares its
+conversations (`joined`). So no worker, nor the driver, holds more than a partition, and a worker
+that dies loses only its current step.
 
-Where the provider keeps the history, a request names the reply that it goes on from; the digest of
-such a reply is dealt out to the conversations of these requests as well.
+Where the provider keeps the history, a request names the reply that it continues. The digest of
+such a reply is also dealt to the conversations of these requests.
 """
 
 import json
@@ -46,11 +46,11 @@ from deltatape.scan.schema import (
 )
 
 _PARTITION_BYTES = 4 << 20
-"""Of digests as the dataset has them; in memory they take some thirty times as much."""
+"""Bytes of stored digests in a partition; in memory they take about thirty times as much."""
 _STEP_BYTES, _STEP_FILES = 4 << 20, 256
-"""How much one call deals out; it holds all of that."""
+"""The most that one call of `deal` reads; it holds all of it in memory."""
 _KEEPING = (b'"dialect":"openai-responses"', b'"dialect":"gemini-interactions"')
-"""How digests show that the provider may keep the history."""
+"""Marks in digests of dialects whose provider can keep the history."""
 _ROWS = 256
 """Rows that are read at once."""
 _BUCKET_DIGITS = 8
@@ -77,17 +77,17 @@ class Dealt(NamedTuple):
     """A digest on its way to a partition."""
 
     key: str
-    """Of its conversation: the hash of how that begins."""
+    """Names its conversation: the hash of that one's beginning."""
     day: str
     tape: str
     place: int
-    """Among the digests of the tape."""
+    """Its position among the digests of the tape, from 1."""
     began_ns: int | None
     alone: bool
     known: list[str]
-    """The findings that its tape has on its exchange: code and fingerprint."""
+    """The findings that its tape already has on its exchange: code and fingerprint."""
     refusals: list[str]
-    """Those of them that say less where another tape shows an answer: rows as JSON."""
+    """Findings among them that change if another tape shows an answer: rows as JSON."""
     digest: bytes
 
 
@@ -96,7 +96,7 @@ class TapeToDeal(NamedTuple):
 
     digests: StoredRows
     size: int
-    """Of the file with the digests."""
+    """Bytes of the file with the digests."""
     findings: str | None
     """The file with its findings, if it has any."""
 
@@ -110,10 +110,10 @@ class FoundRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinJob:
-    """What is the same for all steps; given to workers."""
+    """The parameters of a join that workers get with every step."""
 
     id: str
-    """Of the run."""
+    """Names the run."""
     out: str
     """The folder or URL of the dataset."""
     rules: str
@@ -123,21 +123,21 @@ class JoinJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinSummary:
-    """What joining has found."""
+    """The numbers of findings that joining added and withdrew."""
 
     findings: int = 0
     withdrawn: int = 0
 
 
 def join(out: str, engine: Engine, run: str, rules: str, settings: Settings) -> JoinSummary:
-    """Write what only the tapes of a dataset together show, in place of what a join has written.
+    """Find what takes several tapes of a dataset to see; replaces what an earlier join wrote.
 
     Args:
         out: the folder or URL of the dataset.
         engine: does the work.
-        run: names the run; its drafts are the caller's to clear.
-        rules: the version of the rules; tapes of others are left out.
-        settings: of the rules.
+        run: names the run; the caller clears its drafts.
+        rules: the version of the rules; tapes scanned with another are left out.
+        settings: the thresholds of the rules.
 
     Raises:
         DeltatapeError: a step cannot be done.
@@ -179,7 +179,7 @@ def join(out: str, engine: Engine, run: str, rules: str, settings: Settings) -> 
 
 
 def is_joined(files: Files, rules: str) -> bool:
-    """Check whether nothing was scanned since the tapes of a dataset were joined."""
+    """Return whether nothing was scanned since the tapes of a dataset were joined."""
     scanned = (each for each in stored_rows(files, [TAPES.name]) if each.rules == rules)
     joins = (each for each in stored_rows(files, [FINDINGS.name]) if each.tape == JOINED)
     last = max((each.modified_us for each in scanned), default=0)
@@ -196,7 +196,7 @@ def _done(
 
 
 def _steps(tapes: Iterable[TapeToDeal]) -> Iterator[tuple[TapeToDeal, ...]]:
-    """Yield tapes in parts that are dealt out together."""
+    """Yield the tapes that one call of `deal` reads."""
     step: list[TapeToDeal] = []
     taken = 0
     for each in tapes:
@@ -210,9 +210,9 @@ def _steps(tapes: Iterable[TapeToDeal]) -> Iterator[tuple[TapeToDeal, ...]]:
 
 
 def deal(job: JoinJob, step: Sequence[TapeToDeal]) -> str:
-    """Deal the digests of some tapes out to partitions; return the path of the file.
+    """Deal the digests of some tapes out to partitions; return the path of the new file.
 
-    A row group of it has what is dealt to one partition; the file's metadata says to which.
+    It has a row group for each partition; its metadata lists their partitions in order.
     """
     files = open_files(job.out)
     dealt: dict[int, list[Dealt]] = {}
@@ -266,7 +266,7 @@ def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
 
 
 class _Known(NamedTuple):
-    """What a tape has found by itself, by exchange: see `Dealt`."""
+    """The findings on a tape alone, by exchange: see `Dealt`."""
 
     names: dict[int, list[str]]
     refusals: dict[int, list[str]]
@@ -287,11 +287,11 @@ def _known(files: Files, path: str) -> _Known:
 
 
 def compare(job: JoinJob, item: tuple[int, tuple[str, ...]]) -> list[FoundRow]:
-    """Return what the conversations of a partition show.
+    """Return the findings of the conversations in a partition.
 
     Args:
-        job: the same for all.
-        item: the partition, and the files that `deal` has written.
+        job: the parameters of the join.
+        item: the partition, and the files that `deal` wrote.
     """
     part, paths = item
     files = open_files(job.out)
@@ -373,7 +373,7 @@ def _with(row: Row, **values: object) -> Row:
 
 
 def _answered(job: JoinJob, tape: str, exchange: int, fingerprint: str) -> Row:
-    """Return the row that withdraws the finding that nothing answers a call."""
+    """Return the row that withdraws the finding of an unanswered call."""
     (rule,) = [each for each in RULES if each.code == _SILENCE]
     return _with(
         (None,) * len(_PLACES),
@@ -393,10 +393,10 @@ def _answered(job: JoinJob, tape: str, exchange: int, fingerprint: str) -> Row:
 
 
 class _Writer:
-    """Writes the rows of findings, a file for each day.
+    """Writes the rows of findings, one file per day.
 
     Args:
-        files: of the dataset.
+        files: the dataset.
         run: names the run.
         rules: the version of the rules.
     """
@@ -424,9 +424,9 @@ class _Writer:
         return pq.ParquetWriter(self._drafts / day, schema, compression="zstd", store_schema=False)
 
     def publish(self) -> JoinSummary:
-        """Make the drafts part of the dataset, in place of what an earlier join has written.
+        """Make the drafts part of the dataset, in place of the files of an earlier join.
 
-        That of no day comes last, also without rows: it says that all is done.
+        The file of `NO_DAY` comes last, even without rows: it says that the join is complete.
         """
         written = set()
         last = self._days.pop(NO_DAY, None) or self._opened(NO_DAY)
@@ -442,7 +442,7 @@ class _Writer:
         return JoinSummary(findings=self._all - self._withdrawn, withdrawn=self._withdrawn)
 
     def close(self) -> None:
-        """Remove what is left of the drafts."""
+        """Delete the drafts that are left."""
         for writer in self._days.values():
             writer.close()
         shutil.rmtree(self._drafts, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""A tape as rows of the tables of `schema`.
+"""Turns a tape into rows of the tables of `schema`.
 
-In one pass and in bounded memory, as `check` reads a tape, with the same findings: rows of
-exchanges and findings come once nothing that follows can change them. Rows are tuples with the
-values of the table's columns; times are microseconds since 1970.
+It reads the tape once, in bounded memory, as `check` does, with the same findings. Rows of
+exchanges and findings come when nothing that follows can change them. A row is a tuple of the
+values of its table's columns; times are microseconds since 1970.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ TapeRows: TypeAlias = dict[str, list[Row]]
 
 _BATCH_ROWS = 4096
 _BATCH_BYTES = 4 << 20
-"""When rows are handed on: so many, or so many bytes of digests."""
+"""Rows are handed on when there are more than this, or more bytes of digests than this."""
 _SCHEMA = "T008"
 _CALL = re.compile(r"\bcall (\d{1,9})(?: \(([^()]*)\))?(?: of #(\d+))?")
 """How messages name a call: `call 0 (get_weather)`, `call 0 (get_weather, c1) of #1`."""
@@ -60,14 +60,14 @@ def tape_rows(
     alone: bool = False,
     near: int = NEAR,
 ) -> Iterator[TapeRows]:
-    """Yield the rows of a tape, some at a time, for all tables but `tapes`.
+    """Yield the rows of a tape for all tables but `tapes`, in batches.
 
     Args:
-        exchanges: all of the tape, in the order in which they ended.
-        key: of the tape in the dataset.
+        exchanges: all exchanges of the tape, in the order in which they ended.
+        key: names the tape in the dataset.
         rules: the version of the rules.
         settings: the thresholds.
-        logs: what the application printed, in order; looked at after the exchanges, if at all.
+        logs: the application's output, in order; read after the exchanges, if at all.
         alone: see `check_tape.check_exchanges`.
         near: see `check_tape.NEAR`.
     """
@@ -87,15 +87,15 @@ class ReportedSilence(NamedTuple):
     """A silence that a finding reports."""
 
     code: str
-    """Of the finding."""
+    """The code of the finding."""
     event: int | None
-    """After which it began; of a response that brought several, by the numbers of all."""
+    """The event after which it began, numbered as the finding numbers it."""
     phase: str
     silent_ns: int
 
 
 class _Sent(NamedTuple):
-    """What the row of an exchange says besides what an overview shows."""
+    """The columns of an exchange's row that an `ExchangeRow` lacks."""
 
     id: str
     at_us: int | None
@@ -107,7 +107,7 @@ class _Sent(NamedTuple):
 
 
 class _RowMaker:
-    """The rows of a tape, as far as they are certain and not taken."""
+    """Collects the rows of a tape that are final, until they are taken."""
 
     def __init__(self, key: str, rules: str, *, alone: bool) -> None:
         self._alone = alone
@@ -119,7 +119,7 @@ class _RowMaker:
         self._sent: dict[int, _Sent] = {}
         self._shown: dict[int, ExchangeRow] = {}
         self._silences: dict[int, list[ReportedSilence]] = {}
-        """Of the exchanges whose rows may change."""
+        """The silences of the exchanges whose rows may still change."""
 
     @property
     def is_full(self) -> bool:
@@ -127,7 +127,7 @@ class _RowMaker:
         return self._bytes > _BATCH_BYTES or sum(map(len, self._made.values())) > _BATCH_ROWS
 
     def take(self) -> TapeRows:
-        """Return the rows, and forget them."""
+        """Return the rows collected so far, and forget them."""
         made, self._made, self._bytes = self._made, {}, 0
         return made
 
@@ -135,7 +135,7 @@ class _RowMaker:
         self._made.setdefault(table.name, []).append((self._key, *values, self._rules))
 
     def add(self, checked: CheckedExchange) -> None:
-        """Make the rows that an exchange gives by itself."""
+        """Make the rows that need nothing but this exchange."""
         analysis, exchange = checked.analysis, checked.analysis.exchange
         number = exchange.number
         self._sent[number] = _sent(exchange)
@@ -202,10 +202,10 @@ class _RowMaker:
         self._made.setdefault(FINDINGS.name, []).append(row)
 
     def show(self, rows: Iterable[ExchangeRow], held: Container[int]) -> None:
-        """Take new rows and changed ones; make those that nothing changes any more.
+        """Note new and changed rows; make those of exchanges that can no longer change.
 
         Args:
-            rows: of exchanges.
+            rows: the new and the changed rows.
             held: the exchanges whose rows may still change.
         """
         before = len(self._shown)
@@ -268,11 +268,11 @@ def finding_row(
     """Return the row of a finding.
 
     Args:
-        key: of the tape that it is on.
+        key: names the tape that it is on.
         rules: the version of the rules.
         counted: the finding.
-        silence: what it is about, if it is about one.
-        across: whether only joining several tapes shows it.
+        silence: the silence that it reports, if it reports one.
+        across: whether it takes several tapes to see it.
     """
     finding = counted.finding
     return (
@@ -299,7 +299,7 @@ def finding_row(
 
 
 def _call_in(message: str, about: int, replies: Sequence[Digest]) -> int | None:
-    """Return which call of a reply a message names first; None: it names none."""
+    """Return the index of the first call of the reply that a message names, or None."""
     calls = {call.index: call for reply in replies for call in reply.calls}
     for index, named, of in _CALL.findall(message) if calls else ():
         call = calls.get(int(index))
@@ -311,7 +311,7 @@ def _call_in(message: str, about: int, replies: Sequence[Digest]) -> int | None:
 
 
 def _fits_schema(checked: CheckedExchange, turn: Analysis, call: ToolCall) -> bool | None:
-    """Return whether the rule about schemas accepts a call; None: it did not check all of it."""
+    """Return whether a call fits its tool's schema; None if not all of it was checked."""
     tool = turn.request.tool(call.name)
     if call.status is not CallStatus.COMPLETE or tool is None or tool.parameters is None:
         return None
@@ -345,7 +345,7 @@ def _sent(exchange: Exchange) -> _Sent:
 
 @lru_cache(maxsize=256)
 def _client(user_agent: bytes) -> tuple[str | None, str | None]:
-    """Return name and version of a program: `OpenAI/Python` and `3.54.0`, `curl` and `7.88.1`."""
+    """Split a `User-Agent` into name and version, as `OpenAI/Python` and `3.54.0`."""
     app = without_secrets(app_of(user_agent))
     name, mark, version = app.rpartition(" " if " " in app else "/")
     return (name, version) if mark else (app or None, None)
@@ -367,17 +367,17 @@ def _shown(text: str | None) -> str | None:
 
 
 def _wall_us(recorded_at: str, t_ns: int | None) -> int | None:
-    """Return a time of a tape in microseconds since 1970; None where that is not known."""
+    """Convert a time of a tape to microseconds since 1970; None if unknown."""
     began = began_us(recorded_at)
     return None if began is None or t_ns is None else began + t_ns // _US_NS
 
 
 @lru_cache(maxsize=64)
 def began_us(recorded_at: str) -> int | None:
-    """Return when a tape began, in microseconds since 1970.
+    """Return when a tape began, in microseconds since 1970; None if that is not a valid time.
 
     Args:
-        recorded_at: as its header says; None if that is no time.
+        recorded_at: the time in its header.
     """
     at = wall_time(recorded_at, 0)
     return None if at is None else int(at.timestamp()) * 1_000_000 + at.microsecond

@@ -1,14 +1,14 @@
-"""Seals tapes, and makes journals of sealed ones again.
+"""Seals tapes, and turns sealed ones back into journals.
 
-Strategy, in passes over the journal, so that memory holds no more than a frame, and a few numbers
-for each exchange and each run of lines:
-1. read all exchanges for their rows, which also tell the conversations; the rows wait in a file;
-2. note which lines are of which exchange;
+Strategy: several passes over the journal, so that memory holds one frame, and a few numbers for
+each exchange and each run of lines:
+1. read all exchanges, make their rows in a temporary file, and group them into conversations;
+2. note the exchange of every line;
 3. write the frames, conversation by conversation, then the index;
-4. read the sealed tape as a whole, and compare it with what was read in pass 2.
+4. read the whole sealed tape, and compare it with the digest from pass 2.
 
-The new file has a hidden name until it is synced and compared. Whether the journal is removed then
-is up to the caller, by `remove`, which makes sure that it still is what was sealed.
+The new file has a hidden name until it is synced and compared. The caller then decides whether to
+delete the journal: `remove_journal` first checks that it is still what was sealed.
 
 Format: docs/sealed.md.
 """
@@ -68,23 +68,23 @@ from deltatape.why.exchange_index import index_rows
 from deltatape.why.overview import app_of, overview
 
 _SHARED_BYTES = 256 << 10
-"""Conversations that are smaller together share a frame: alone they would compress badly."""
+"""Small conversations share a frame up to this size: alone they would compress badly."""
 _RUN_BYTES = 1 << 20
 _ENTRIES = 2048
-"""How many entries are read to find one."""
+"""Entries in a chunk: all are read to find one."""
 _RUNS = 4096
 _SECTION_BYTES = 1 << 20
-"""How many runs, and about how many bytes of the journal, a chunk of the order has."""
+"""The most runs, and about the most bytes of the journal, in a chunk of the order."""
 _NAMED = 1000
-"""How many apps and models a summary names."""
+"""The most apps, and the most models, that a summary names."""
 _SUMMARISED_BYTES = 2 << 20
-"""Up to how many bytes a tape is read once more for its summary."""
+"""The largest tape that is read once more for its summary."""
 _COPIED = 1 << 20
 _PART = ".part"
 _LEVEL = 9
 _LARGE_LEVEL = 6
 _LARGE = 8 << 20
-"""From so many bytes on a frame is searched for long repetitions, as those of a history."""
+"""The smallest frame that is searched for long repetitions, such as repeated histories."""
 _LEAST_WINDOW = 10
 _START = re.compile(rb'\[([0-9]{1,19}),([0-9]{1,19}),"([a-z-]+)",')
 _NOT_OF_EXCHANGES = frozenset(
@@ -103,7 +103,7 @@ class Sealed:
     bytes: int
     exchanges: int
     stamp: tuple[int, int, int]
-    """Of the journal, as it was sealed: see `rewrite.stamp`."""
+    """Identifies the journal as it was sealed: see `rewrite.stamp`."""
 
     def remove_journal(self) -> None:
         """Delete the journal.
@@ -121,7 +121,7 @@ class Unpacked:
     path: Path
     sealed: Path
     stamp: tuple[int, int, int]
-    """Of the sealed tape, as it was read."""
+    """Identifies the sealed tape as it was read: see `rewrite.stamp`."""
 
     def remove_sealed(self) -> None:
         """Delete the sealed tape.
@@ -133,16 +133,17 @@ class Unpacked:
 
 
 def seal(path: str | Path, into: Path | None = None, settings: Settings = DEFAULTS) -> Sealed:
-    """Write the sealed form of a tape, and compare it with the tape; the tape stays.
+    """Write the sealed form of a tape, and compare it with the tape, which stays.
 
     Args:
-        path: of the tape.
-        into: the new file; None: `NAME.tape.zst` beside it. One that is the same tape is kept.
-        settings: the thresholds for the rows.
+        path: the tape.
+        into: the new file; None: `NAME.tape.zst` beside it. If it exists with the same tape, it
+            is kept.
+        settings: the thresholds of the rules.
 
     Raises:
-        UsageError: the tape is being recorded or is sealed, or was changed meanwhile; `into` is
-            another tape already, or cannot be written.
+        UsageError: the tape is being recorded, is sealed already, or changed meanwhile; `into`
+            exists with another tape, or cannot be written.
         TapeFormatError: it is no tape, or has a line that is too long.
     """
     tape = open_tape(path)
@@ -182,10 +183,10 @@ def seal(path: str | Path, into: Path | None = None, settings: Settings = DEFAUL
 
 
 def unpack(path: str | Path, into: Path | None = None) -> Unpacked:
-    """Write the journal of a sealed tape; the sealed tape stays.
+    """Write the journal of a sealed tape, which stays.
 
     Args:
-        path: of the sealed tape.
+        path: the sealed tape.
         into: the new file; None: `NAME.tape` beside it.
 
     Raises:
@@ -224,7 +225,7 @@ def _remove(path: Path, before: tuple[int, int, int]) -> None:
 
 
 class _Draft(NamedTuple):
-    """A new file that has not got its name yet."""
+    """A new file without its final name."""
 
     file: BinaryIO
     path: Path
@@ -232,13 +233,13 @@ class _Draft(NamedTuple):
 
 @contextlib.contextmanager
 def _draft(target: Path, like: Path) -> Iterator[_Draft]:
-    """Yield a new file beside `target` that is deleted in the end; `_name` names it before.
+    """Yield a hidden draft of `target`, deleted at the end; `_name` publishes it before.
 
-    It is locked, so that what killed processes left can be told from what is being written.
+    It is locked, to tell drafts that are being written from those of killed processes.
 
     Args:
-        target: what it is to be called.
-        like: the file whose mode it has.
+        target: its final name.
+        like: the file whose mode it gets.
     """
     _remove_left(target)
     path = target.parent / f".{target.name}.{os.urandom(4).hex()}{_PART}"
@@ -255,17 +256,17 @@ def _draft(target: Path, like: Path) -> Iterator[_Draft]:
 
 
 def _remove_left(target: Path) -> None:
-    """Delete the drafts of `target` that killed processes have left."""
+    """Delete drafts of `target` that killed processes left behind."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
         with contextlib.suppress(OSError):  # locked by a process that lives, or gone
             _remove_unlocked(left)
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Delete a draft that no process holds.
+    """Delete a draft.
 
     Raises:
-        OSError: one does, or it is gone.
+        OSError: a process has locked it, or it is gone.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -276,7 +277,7 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _finish(draft: _Draft, like: Path) -> None:
-    """Write and sync all of a draft; give it the times of another file."""
+    """Flush and sync a draft; give it the times of another file."""
     draft.file.flush()
     os.fsync(draft.file.fileno())
     status = like.stat()
@@ -285,10 +286,10 @@ def _finish(draft: _Draft, like: Path) -> None:
 
 
 def _name(draft: _Draft, target: Path) -> None:
-    """Give a draft its name, which nothing has, and make that durable.
+    """Give a draft its final name, durably.
 
     Raises:
-        OSError: there is such a file, or the system refuses.
+        OSError: `target` exists, or the system refuses.
     """
     try:
         target.hardlink_to(draft.path)
@@ -300,7 +301,7 @@ def _name(draft: _Draft, target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make names in a folder durable, where the system can."""
+    """Make the names in a folder durable, where the system supports it."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -310,10 +311,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _same_journal(tape: Tape, target: Path) -> SealedTape:
-    """Return the sealed tape at `target`, if it is that of `tape`.
+    """Return the sealed tape at `target`, which exists.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it is not the sealed form of `tape`.
     """
     try:
         there = open_tape(target)
@@ -331,16 +332,16 @@ def _same_journal(tape: Tape, target: Path) -> SealedTape:
     return there
 
 
-# The rows, and which exchanges are of one conversation.
+# The rows, and which exchanges belong to one conversation.
 
 
 class _Rows:
-    """The rows of a tape, in a temporary file, and what is known of each exchange besides.
+    """Keeps the rows of a tape in a temporary file, with what pass 1 learns of each exchange.
 
     Attributes:
-        threads: the number of the first exchange of the conversation, by that of each.
-        ids: of exchanges.
-        damaged: whether the tape is: then rows say only what stands before.
+        threads: by exchange, the first exchange of its conversation.
+        ids: by exchange, its id.
+        damaged: whether the tape is damaged: there are rows only for what precedes the damage.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -355,7 +356,7 @@ class _Rows:
         self._file.close()
 
     def read(self, tape: Tape, settings: Settings) -> None:
-        """Read all exchanges of the tape."""
+        """Make the rows of all exchanges of the tape."""
         at = 0
         try:
             for row in index_rows(self._noted(tape), settings, _logs(tape)):
@@ -387,7 +388,7 @@ class _Rows:
         return row
 
     def summary(self, tape: Tape, settings: Settings) -> SealedSummary:
-        """Return what a list says of the tape; exactly what `overview` does if it is small."""
+        """Return the summary for lists of tapes; equal to that of `overview` if it is small."""
         models: dict[str, None] = {}
         findings = 0
         ranked: list[tuple[int, int]] = []
@@ -447,10 +448,10 @@ def _write(draft: _Draft, tape: Tape, settings: Settings) -> None:
 
 
 class _Scan:
-    """Which lines are of which exchange.
+    """Notes the exchange of every line, in runs of adjacent lines.
 
-    What is no record, and what belongs to no exchange, as records of unknown codes alone do not
-    make one, counts as lines of the tape itself.
+    A line that is no record, or whose exchange has only records of unknown codes, belongs to the
+    tape itself: exchange 0.
     """
 
     def __init__(self, tape: Tape, first: bytes, journal: BinaryIO) -> None:
@@ -459,7 +460,7 @@ class _Scan:
         self.begun_ns: dict[int, int] = {}
         """The time of the first record of each exchange."""
         self.unclear = False
-        """Whether the last line is a record without line feed, which nothing can stand behind."""
+        """Whether the last line is a record without a line feed."""
         self.runs: dict[int, array[int]] = {}
         digest = hashlib.sha256(first)
         numbers: set[int] = set()
@@ -496,7 +497,7 @@ class _Scan:
                 numbers.add(exchange)
 
     def place(self, exchange: int) -> tuple[int, int]:
-        """Return where in the journal an exchange begins, and where it ends."""
+        """Return where an exchange begins and ends in the journal."""
         runs, spans = self.runs[exchange], self.spans
         return spans.at[runs[0]], spans.at[runs[-1]] + spans.sizes[runs[-1]]
 
@@ -509,7 +510,7 @@ class _Scan:
             yield [self.runs[exchange] for exchange in exchanges]
 
     def frames(self, threads: dict[int, int]) -> Iterator[list[int]]:
-        """Yield the runs of each frame; the tape's own lines are last, since one may be torn."""
+        """Yield the runs of each frame; the tape's own lines come last, since one may be torn."""
         sizes = self.spans.sizes
         yield from plan_frames(self.conversations(threads), sizes, shared=_SHARED_BYTES)
         if 0 in self.runs:
@@ -517,7 +518,7 @@ class _Scan:
 
 
 def _unusual(line: bytes) -> tuple[int, int, bool]:
-    """Return time, exchange, and whether it makes one, of a line that recorders do not write so."""
+    """Return a line's time, exchange, and whether it proves that exchange, by decoding it."""
     try:
         record = decode_record(line)
     except MalformedError:
@@ -535,7 +536,7 @@ class _Writer:
         self._at = 0
         self._frames: list[Stored] = []
         self._places = [array("Q", bytes(8 * len(scan.spans))) for _ in range(2)]
-        """Of each run: its frame, and where in it."""
+        """The frame of each run, and its offset in that frame."""
 
     def frame(self, data: bytes) -> None:
         """Write a frame."""
@@ -662,7 +663,7 @@ def _compressed(data: bytes) -> bytes:
 
 
 def _coder(size: int) -> zstandard.ZstdCompressor:
-    """Return what compresses so many bytes, finding what they repeat however far before."""
+    """Return a compressor for `size` bytes whose window spans all of them."""
     large = size >= _LARGE
     parameters = zstandard.ZstdCompressionParameters.from_level(
         _LARGE_LEVEL if large else _LEVEL,
