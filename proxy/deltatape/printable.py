@@ -56,7 +56,7 @@ def excerpt(text: str, limit: int = MAX_EVIDENCE) -> str:
 
 
 def _whole_escapes(text: str, limit: int) -> str:
-    """As many characters of `text` as fit into `limit` once escaped, none of them cut in two."""
+    """Return as many characters of `text` as fit into `limit` once escaped, none cut in two."""
     parts: list[str] = []
     for character in text[:limit]:
         part = _escaped(character)

@@ -204,7 +204,7 @@ class RunCheck:
         self._requests: list[RunRequest] = []
         self._missed = 0
         self._digests: dict[int, Digest] = {}
-        """Of requests whose answer has ended, by number."""
+        """The requests whose answer has ended, by number."""
 
     def enter(
         self,

@@ -52,7 +52,7 @@ class Only:
     since: date | None = None
     """From this day on, in UTC."""
     until: date | None = None
-    """Up to this day, which is included."""
+    """Up to and including this day, in UTC."""
     provider: str | None = None
     model: str | None = None
 
@@ -276,7 +276,7 @@ class _DatasetFiles:
             if changed >= newest.get(tape, 0.0):
                 self._rules[tape], newest[tape] = rules, changed
         self.rules = self._rules[max(newest, key=newest.__getitem__)]
-        """That of the last scan."""
+        """The rules of the last scan."""
         self.joined = [
             path
             for path, tape, rules in _named(folder, FINDINGS.name)

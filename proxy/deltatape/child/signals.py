@@ -18,7 +18,7 @@ from collections.abc import Callable
 _BY_KEY = frozenset({signal.SIGINT, signal.SIGQUIT})
 _ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
 _LAST = _ENDING | {signal.SIGHUP, signal.SIGQUIT}
-"""After which an application is about to end, unless it reads its settings again (SIGHUP)."""
+"""Signals that usually end an application; one that rereads its settings at SIGHUP goes on."""
 _PASSED_ON = (
     signal.SIGHUP,
     signal.SIGINT,
@@ -43,9 +43,9 @@ PATIENCE_S = 0.5
 # the third in a row tells how to send SIGTERM.
 
 ANSWER_S = 1.0
-"""So long a child may take to answer."""
+"""How long a child may take to answer."""
 NOTICE_S = 0.25
-"""So long we may take to notice a key; the child may have answered it by then."""
+"""How late we may notice a key; the child may have answered it by then."""
 ROW_S = 5.0
 ROW = 3
 KILL_S = 10.0

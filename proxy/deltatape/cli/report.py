@@ -92,7 +92,7 @@ def _copies(found: NamedExchanges, analysis: Analysis) -> Iterator[tuple[str, st
 
 
 _MAX_CHARACTERS = 3_000_000
-"""Of a document: a file that one sends has no way to the rest of it, but is opened at once."""
+"""The limit of a document in characters: the file must hold all of it and still open at once."""
 _FITS = ((LONGEST, MOST), (16_384, 2_000), (2_048, 1_000), (256, 500))
 """The longest text and the longest list, as long as a document is longer than that."""
 

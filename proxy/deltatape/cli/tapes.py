@@ -39,7 +39,7 @@ class NamedExchanges:
     tape: Tape | None = None
     """None: it is a file that was imported."""
     context: TapeContext | None = None
-    """Of a large tape, what else is on the part that was read; None: all of it was read."""
+    """What else is on the part of a large tape that was read; None: all of it was read."""
 
     @property
     def lacks_shards(self) -> bool:

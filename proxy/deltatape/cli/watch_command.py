@@ -89,7 +89,7 @@ class _FollowedTape:
         self._told: dict[int, object] = {}
         """What was last said about exchanges, by number."""
         self._rows: dict[tuple[int, bool], ExchangeRow] = {}
-        """Of those in progress, before and since their responses began."""
+        """Rows of exchanges in progress; the key says whether their response has begun."""
 
     def read(self) -> Iterator[tuple[ExchangeRow, Exchange | None]]:
         """Yield what has ended, and what has become known of what had; the last time at its end.

@@ -72,7 +72,7 @@ class ResponseDrift:
 
     aspect: Aspect
     what: str
-    """Which event, field or finding; "" if the aspect alone tells."""
+    """The event, field or finding that differs; "" if the aspect alone tells."""
     recorded: str
     today: str
 
@@ -314,9 +314,9 @@ class ShapeChange:
     """A field or event that is new, missing, or of another type. A side is empty if it lacks it."""
 
     kind: str
-    """Of the event."""
+    """The kind of the event."""
     path: str
-    """Of the field; "": the event itself."""
+    """The path of the field; "": the event itself."""
     left: str
     right: str
 

@@ -97,7 +97,7 @@ class ContextPart(enum.StrEnum):
     REQUEST = "request"
     """Its path and its body; of another dialect only the model."""
     HEADERS = "headers"
-    """Those of the response."""
+    """Header fields of the response."""
     MODEL = "model"
     USAGE = "usage"
 

@@ -87,7 +87,7 @@ class _Servers:
         self._digests = digests
         self._tools = tools
         self._served: dict[tuple[str, str], list[tuple[int, ServedCall]]] = {}
-        """With the numbers of the exchanges in which servers were asked for them."""
+        """Calls by tape and tool, each with the number of the exchange that asked the server."""
         for each in digests:
             for call in each.served:
                 self._served.setdefault((each.tape, call.name), []).append((each.exchange, call))

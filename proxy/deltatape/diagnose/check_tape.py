@@ -135,7 +135,7 @@ class ExchangeWindow:
         self.held: dict[int, tuple[Digest, ...]] = {}
         """By number."""
         self._told: frozenset[int] = frozenset()
-        """Those of them that have been compared with later ones."""
+        """Numbers of held exchanges that were compared with later ones."""
 
     def add(self, number: int, digests: tuple[Digest, ...]) -> ComparedExchanges | None:
         """Add an exchange; once there are enough, return what to compare, and drop the oldest."""

@@ -50,7 +50,7 @@ class RealtimeResponse:
     """When it was asked for, or began, if the server began by itself."""
     line: int | None
     status: int | None = None
-    """That of the error which came instead of a response."""
+    """The status of the error that came instead of a response."""
     ended: bool = False
     events: list[Event] = field(default_factory=list)
 

@@ -50,9 +50,9 @@ class Analysis:
     request: RequestSummary
     reply: Reply
     turns: "tuple[Analysis, ...]" = ()
-    """Of a WebSocket whose dialect is known: its responses; `reply` has the choices of all."""
+    """The responses of a WebSocket of a known dialect; `reply` has the choices of all."""
     numbers: tuple[int, ...] = ()
-    """Of such a response: the numbers that its events have among those of the WebSocket."""
+    """For such a response: the numbers of its events within the WebSocket."""
 
     def turn_at(self, line: int | None) -> "Analysis":
         """Return the response whose request is on this tape line; itself if there is none."""

@@ -19,7 +19,7 @@ class Socket(NamedTuple):
     """What went over a WebSocket."""
 
     messages: tuple[Message, ...]
-    """With control frames, in the order in which they ended."""
+    """Includes control frames; in the order in which they ended."""
     violations: tuple[Violation, ...]
 
     def sent(self, side: Side) -> tuple[Message, ...]:

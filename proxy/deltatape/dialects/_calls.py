@@ -77,7 +77,7 @@ class ObservationLog:
 CUMULATIVE_MINIMUM = 3
 """A piece repeats the arguments so far only if these have at least this many characters."""
 _CHAIN = 3
-"""So many pieces, each a prefix of the next, are cumulative even if they are short."""
+"""Pieces that are each a prefix of the next are cumulative from this number on, however short."""
 
 
 class RepairedArguments(NamedTuple):

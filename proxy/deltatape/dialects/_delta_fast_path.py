@@ -123,10 +123,10 @@ class _Form:
         self.number: int | None = None
         self._type = event.type
         self._counter = (0, "", "")
-        """Which piece holds the number, and what stands around it there."""
+        """The index of the piece that holds the number, and the text before and after it there."""
         bare = tail.replace(" ", "")
         self._spaced = not bare.strip(_BRACKETS)
-        """Whether spaces behind the text say nothing: nothing but brackets stands there."""
+        """Whether only brackets follow the text, so that spaces behind it say nothing."""
         self._pieces = [head, "", bare if self._spaced else tail]
         """What stands before the text, then at the end; what stands before the first of two strings
         of which one is the text, between them, at the end."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_VALUE_CHARS = 64 * 1024
-"""Of an interpolated value: each reference may double the one before."""
+"""The limit of an interpolated value: each reference may double the one before."""
 
 _MODE = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _SPACE = re.compile(r"[^\S\r\n]*")

@@ -26,7 +26,7 @@ SIGNED = frozenset(
 )
 """Requests to these are signed. See `Provider.is_signed`."""
 TLS_ONLY = frozenset(name for each in PROVIDERS.values() for name in each.tls_only)
-"""Of `SIGNED`, what no recording redirects."""
+"""Those of `SIGNED` that no recording redirects."""
 UNSIGNED_BY = tuple(name for each in PROVIDERS.values() for name in each.unsigned_by)
 """Variables that make clients send no signature."""
 KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {

@@ -96,7 +96,7 @@ class _RequestPlan:
     fields: Fields
     raw: bytes
     length_at: int | None
-    """Which of `fields` is the length that may differ from one request to another."""
+    """The index in `fields` of the length, if requests may differ in it."""
     upgrading: bool
     """Whether it asks for a WebSocket."""
 

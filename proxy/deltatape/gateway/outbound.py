@@ -44,7 +44,7 @@ class Proxy:
     authorization: bytes | None = field(default=None, repr=False)
     """The value of `Proxy-Authorization`."""
     variable: str
-    """Which variable named it."""
+    """The variable that names the proxy."""
 
     @property
     def url(self) -> str:

@@ -26,7 +26,7 @@ Reader = Callable[[], bool]
 """Reads its socket once; returns False if it left that to the transport."""
 
 OTHERS_AT_ONCE = 8
-"""To how many events besides streams asyncio gives a turn of the loop; each can take 0.1 ms."""
+"""How many events besides streams asyncio handles per turn of the loop; each can take 0.1 ms."""
 _MOST_EVENTS = 128
 
 

@@ -101,7 +101,7 @@ class ParsedResponseHead:
     length: int
     keep_alive: bool
     raw: bytes
-    """As it came."""
+    """The head as it was received."""
 
     @property
     def informational(self) -> bool:

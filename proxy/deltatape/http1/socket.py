@@ -185,7 +185,7 @@ _ASK = struct.Struct("=BBBxI")
 _IDENT = struct.Struct("!HH16s16sI8s")
 _NO_COOKIE = b"\xff" * 8
 _REST = struct.Struct("=4x48xII")
-"""Of the answer: what identifies the socket, when it expires, and what waits in it."""
+"""Its timer, and how many bytes wait in the socket; what identifies it is skipped."""
 _ANSWER_BYTES = 4096
 
 

@@ -9,7 +9,7 @@ import sys
 gc.disable()  # imports leave nothing to collect, and take a tenth of the time less
 
 _NICENESS = 3
-"""Of a process for documents: streams that are recorded come first, but somebody waits for it."""
+"""The niceness of a process for documents: recording comes first, but somebody waits for it."""
 _SELDOM = (20_000, 20, 100)
 """Thresholds of Python's garbage collector: exchanges leave no cycles behind."""
 

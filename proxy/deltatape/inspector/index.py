@@ -80,7 +80,7 @@ _COUNTED = (
 )
 _DAY_NS = 86_400_000_000_000
 _FORMAT = 1
-"""Of the file; another one is made anew."""
+"""The version of the file's format; a file of another version is made anew."""
 
 
 class TapeState(NamedTuple):

@@ -64,7 +64,7 @@ _Key: TypeAlias = object
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """Which tapes are shown."""
+    """The tapes to show."""
 
     folders: Sequence[Path] = ()
     """All tapes in them and below."""
@@ -118,7 +118,7 @@ class _Follower:
     """What has not been read of the part that is there."""
     caught_up: bool = False
     running: dict[int, tuple[int, Row]] = field(default_factory=dict)
-    """Of exchanges in progress, by number: how much had come, and the row."""
+    """Exchanges in progress by number: how much had come, and the row."""
     apps: dict[str, None] = field(default_factory=dict)
     damage: list[DeltatapeError] = field(default_factory=list)
     """Why it cannot be read on."""

@@ -98,7 +98,7 @@ class News(TypedDict):
     revision: int
     indexed: Mapping[str, object]
     running: Sequence[Row]
-    """Of the exchanges in progress."""
+    """Rows of the exchanges in progress."""
 
 
 class Live:
@@ -145,7 +145,7 @@ class Inspector:
         self._rules = Begin(settings=settings).rules()
         self._reader: IndexReader | None = None
         self._inode = 0
-        """Of the file that it reads."""
+        """The inode of the file that `_reader` reads."""
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._ready = asyncio.Event()
         self._runner: web.ServerRunner | None = None

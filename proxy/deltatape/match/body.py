@@ -90,9 +90,9 @@ BLANK = "\ufdd0"
 
 _ASTERISKS = "***"
 _NUMBERED = 4
-"""At most so many characters at the end of a run are its number, and about half of it at most."""
+"""The most characters at the end of a run that can be its number; at most half of the run."""
 _ENOUGH = 8
-"""So many fillers in one string are no coincidence."""
+"""This many fillers in one string are no coincidence."""
 _HINTS = (b"xxxx", b"1111")
 _RUN = re.compile(
     r"\\+u(?P<code>[0-9a-fA-F]{4})|(?P<kept>\b(?:true|false|null)\b|\\+.)"

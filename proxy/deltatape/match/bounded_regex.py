@@ -38,7 +38,7 @@ class _Sequence:
         self._before = 0
         self._ways = 1
         self.last = 1
-        """Of the last part, which a repetition may follow."""
+        """The ways of the last part, which a repetition may follow."""
 
     @property
     def ways(self) -> int:

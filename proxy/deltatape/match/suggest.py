@@ -18,14 +18,14 @@ MOST_DIFFERENCES = 500
 """Requests that differ in more places are other requests."""
 
 _COARSE_FIRST = ("path", "hash", "pid", "port", "date", "uuid", "home")
-"""In this order it is tried whether presets are needed."""
+"""The order in which presets are tried."""
 _MODEL = "$.model"
 _TOKEN = re.compile(r"[A-Za-z0-9]+|.", re.DOTALL)
 _JOINTS = "-_.:+/"
 """Between two parts of one word."""
 _MOST_COMPARED = 250_000
 _CONTEXT = 16
-"""So many characters before a word are enough to find it again."""
+"""How many characters before a word suffice to find it again."""
 _PARTIAL = re.compile(r"^[A-Za-z0-9]+(?=[^A-Za-z0-9].*[A-Za-z])", re.DOTALL)
 _NO_WORD = re.compile(r"^[^A-Za-z0-9]+")
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")

@@ -93,7 +93,7 @@ _IN_FIELD = re.compile(
 )
 _MODEL = "model"
 _REMEMBERED = 4096
-"""Of how many texts it is remembered how they are masked: requests repeat their history."""
+"""How many texts are cached with their masked form: requests repeat their history."""
 
 
 @dataclass(frozen=True, slots=True)

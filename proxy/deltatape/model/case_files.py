@@ -3,4 +3,4 @@
 BODY, REQUEST, RESPONSE = "body.raw", "request.json", "response.json"
 REQUEST_BODY = "request.raw"
 FILES = (BODY, REQUEST, RESPONSE, REQUEST_BODY)
-"""Those that are read; only the first is required."""
+"""The files that are read; only the first is required."""

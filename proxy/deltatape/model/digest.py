@@ -131,7 +131,7 @@ class Digest:
     watch: TapeSummary | None
     """How long the tape was watched; None: unknown."""
     tap: Tap
-    """Which side of the application it was taken on."""
+    """The side of the application on which it was recorded."""
     path: str
     """Where the request went, without its query."""
     stream: bool = False
@@ -162,7 +162,7 @@ class Digest:
     tool_choice: str | None = None
     """See `RequestSummary.tool_choice`."""
     status: int | None = None
-    """Of the HTTP response, None if there was none."""
+    """The status of the HTTP response, None if there was none."""
     error: str | None = None
     """See `Reply.error`."""
     wait_s: int = 0

@@ -55,7 +55,7 @@ class Source(enum.StrEnum):
 
 
 class Tap(enum.StrEnum):
-    """Which side of the application an exchange was taken on."""
+    """The side of the application on which an exchange was recorded."""
 
     PROVIDER = "provider"
     """Between the application and the provider."""
@@ -226,7 +226,7 @@ class End:
     recorder: Mapping[str, object]
     line: int | None
     frames: FramesTotal | None = None
-    """Of a WebSocket."""
+    """The frames, on a WebSocket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +246,7 @@ class Exchange:
     response: ResponseHead | None = None
     reads: tuple[Read, ...] = ()
     frames: tuple[FramePiece, ...] = ()
-    """Of both sides, in order, once the connection has become a WebSocket."""
+    """Frames of both sides, in order, once the connection has become a WebSocket."""
     trailers: Headers = ()
     delivered: tuple[DeliveryProgress, ...] = ()
     idle_ns: tuple[int, ...] = ()

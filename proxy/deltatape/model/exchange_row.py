@@ -43,7 +43,7 @@ class ShownFinding:
 
     finding: WorstFinding
     exchange: int
-    """Of that reply."""
+    """The exchange of that reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +57,14 @@ class ExchangeRow:
     t_ns: int | None
     """The same since the tape began."""
     provider: str | None
-    """Whose API is at the upstream's host, else that host; None: the upstream is not known."""
+    """The provider whose API is at the upstream's host, or else that host; None: unknown."""
     model: str | None
     dialect: str
     method: str
     target: str
-    """With asterisks for credentials."""
+    """Credentials are replaced by asterisks."""
     status: int | None
-    """Of the response; None: there is none."""
+    """The response's status; None: there is no response."""
     duration_ns: int | None
     """From the request to the end; None: it has not ended, or without times."""
     first_event_ns: int | None
@@ -84,7 +84,7 @@ class ExchangeRow:
     findings: int
     """How many; those about its reply from later requests included."""
     codes: tuple[str, ...]
-    """Of these findings, each once, in their order."""
+    """The codes of these findings, each once, in their order."""
     worst: WorstFinding | None
     """One of these, or their cause in an earlier exchange; None: there are none."""
     shows: tuple[ShownFinding, ...] = ()

@@ -72,7 +72,7 @@ class DeadZone(NamedTuple):
     event: int | None
     """The last event before it that contributed something; None if none did."""
     code: str | None
-    """Of the finding that is about it, if there is one."""
+    """The code of the finding about it, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,9 @@ class CallPlace(NamedTuple):
     choice: int
     call: ToolCall
     numbers: Sequence[int]
-    """Those of the events, by their number in the reply: on a WebSocket, each reply counts anew."""
+    """The numbers of the events within the reply: on a WebSocket, each reply counts anew."""
     written: TextCall | None = None
-    """As it stands in the text, if it does."""
+    """The call in the text, if it is written there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +346,7 @@ class Explanation:
     axis: TimeAxis
     findings: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
-    """Those on the tape's other exchanges, in their order."""
+    """The findings on the tape's other exchanges, in their order."""
     verdict: Verdict
     attempts: Attempts | None = None
     """The attempts at this request, this exchange included; None: it was sent once."""

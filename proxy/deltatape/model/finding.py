@@ -23,7 +23,7 @@ _WORST_FIRST = tuple(Severity)
 
 
 class Blame(enum.StrEnum):
-    """Whose fault it was."""
+    """The side at fault."""
 
     MODEL = "model"
     PROVIDER = "provider"

@@ -31,9 +31,9 @@ class TokenCount:
     """The tokens that a reply states; None where it does not state one of them."""
 
     input: int | None
-    """Of the request, those from a cache included."""
+    """Tokens of the request, cached ones included."""
     output: int | None
-    """Of the reply, those of reasoning included."""
+    """Tokens of the reply, those of reasoning included."""
 
 
 def tokens_in(usage: Mapping[str, object] | None) -> TokenCount | None:

@@ -53,10 +53,10 @@ class ToolServerTalk:
     """What an exchange with a tool server was about."""
 
     methods: tuple[str, ...]
-    """Of the messages in the request; of the response, where the request has none."""
+    """The methods of the messages in the request; of the response, if the request has none."""
     calls: tuple[ServedCall, ...] = ()
     tools: tuple[str, ...] = ()
-    """Those that the server lists here."""
+    """The tools that the server lists here."""
     answered: bool = False
     """Whether every request of the client has its answer here."""
     error: str = ""

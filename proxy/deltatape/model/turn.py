@@ -112,7 +112,7 @@ class TextChange:
     clause: str
     """The end of a sentence that begins with `the app repeats the text of #1`."""
     where: str
-    """Which fragments are concerned: `first`, `last`, `all`. The same in two replies of one
+    """The fragments concerned: `first`, `last`, `all`. The same in two replies of one
     conversation is not a coincidence."""
     confidence: Confidence
     excluded: tuple[Excluded, ...]

@@ -25,7 +25,7 @@ class FrameHead(NamedTuple):
 
     opcode: int
     length: int
-    """Of the payload, in bytes on the wire."""
+    """Bytes of the payload on the wire."""
     fin: bool = True
     """Whether the frame ends its message."""
     rsv: int = 0
@@ -42,13 +42,13 @@ class FramePiece(NamedTuple):
     t_ns: int
     side: Side
     opcode: int
-    """Of the frame; 0 if it is `raw`."""
+    """The opcode of the frame; 0 if it is `raw`."""
     head: FrameHead | None
     """None: the frame of this side that has begun goes on."""
     at: int
     """Where in the frame's payload, as it was on the wire, it begins."""
     data: bytes
-    """Of the payload, unmasked and, in a compressed message, decompressed."""
+    """Bytes of the payload, unmasked, and decompressed if the message was compressed."""
     wire: bytes | None = None
     """In a compressed message, the payload that `data` was made of, unmasked; None where it is not
     kept, since a credential is in it, and where `data` is the payload itself."""
@@ -68,9 +68,9 @@ class FramesTotal(NamedTuple):
     records: int
     """How many pieces."""
     bytes: int
-    """Of their `data`."""
+    """The bytes of their `data` in all."""
     sha256: str
-    """Of their `data`, in order."""
+    """The hash of their `data`, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Message:
     t_end_ns: int
     """When its last bytes came."""
     line: int | None
-    """Of the record that completed it."""
+    """The line of the record that completed it."""
     frames: int
     compressed: bool
     complete: bool

@@ -86,7 +86,7 @@ class ObjectStore:
     def __init__(self, url: str, *, makes: bool = False) -> None:
         self.url = url.rstrip("/")
         self.folder: Path | None = None
-        """Of a file:// URL."""
+        """The folder of a file:// URL."""
         try:
             parts = urlsplit(url)
             plain = not (parts.query or parts.fragment)

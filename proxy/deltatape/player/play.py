@@ -58,7 +58,7 @@ class PlayContext(Protocol):
     renditions: Renditions
     unread: UnreadBytes
     longest: int
-    """Of the bodies that are read to their end, in bytes; no longer one can be on the tape."""
+    """The longest request body that is read to its end, in bytes; no body on the tape is longer."""
 
     def refused(self, head: ParsedRequestHead) -> bytes | None:
         """Return the answer to a request that must not be served; None if it may be."""

@@ -110,7 +110,7 @@ class MissedRequest:
     """A request that was not answered, with the message that it got."""
 
     query: MatchQuery
-    """As of `PlayedRequest`."""
+    """See `PlayedRequest`."""
     miss: NoMatch
     nearest: Exchange | None
     message: str
@@ -121,7 +121,7 @@ class CorrectedRequest:
     """A correct request where the tape's is wrong, so that the tape has no answer for it."""
 
     query: MatchQuery
-    """As of `PlayedRequest`."""
+    """See `PlayedRequest`."""
     codes: tuple[str, ...]
     """What is wrong on the tape."""
     message: str

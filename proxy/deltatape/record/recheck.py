@@ -272,7 +272,7 @@ class _Answer:
 
     recorded: Exchange
     number: int | None = None
-    """Of the exchange on the new tape."""
+    """The number of the exchange on the new tape."""
     passed_over: str = ""
     problem: str = ""
     left_out: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ from deltatape.tape.credentials import basic
 TOOL_SERVERS_S = 1.0
 """How long MCP servers may take to end after the application."""
 _SEVERAL = 2
-"""With so many tapes to check, the folder is named instead."""
+"""From this number of tapes to check on, the folder is named instead."""
 WITHOUT_WORKERS = "failed"
 """Why a run ends in which nobody records any more."""
 NOBODY_RECORDS = 125

@@ -171,7 +171,7 @@ class Workers:
         self._start: Start | None = None
         self._workers: dict[int, _Worker] = {}
         self._past: list[RecordingCounts] = []
-        """Of those that have died."""
+        """The counts of workers that have died."""
         self._tasks: list[asyncio.Task[None]] = []
         self._news = asyncio.Event()
         """Set when something has come from a worker, or one has ended."""

@@ -113,7 +113,7 @@ class ExchangeOrder:
     ending: EndRecord | None = None
     loss_noted: bool = False
     line: int = 0
-    """Of its first record."""
+    """The line of its first record."""
     _last_ns: int = 0
     _framing: Framing | None = None
     _boundaries: tuple[int, tuple[int, ...]] | None = None

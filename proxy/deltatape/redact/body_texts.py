@@ -123,7 +123,7 @@ class _Shapes:
         marks stand."""
         self._count = 0
         self._numbers: dict[Hashable, int] = {}
-        """Of channels and trails, which take long to compare."""
+        """Numbers in place of channels and trails, which take long to compare."""
 
     def texts(self, events: Sequence[str], *, is_stream: bool) -> Iterator[list[str]]:
         """Yield the strings that make a text together: those of a `Channel`, several each.

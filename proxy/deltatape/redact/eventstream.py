@@ -46,7 +46,7 @@ _BASE64 = re.compile(rb"([A-Za-z0-9+/]*+)={0,2}")
 _FOREIGN = re.compile(rb"[^A-Za-z0-9+/]")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _BITS = 6
-"""Of a character of base64."""
+"""Bits in a character of base64."""
 _SPOTTED = frozenset(
     (AnomalyKind.BAD_MESSAGE, AnomalyKind.TOO_LARGE, AnomalyKind.UNTERMINATED_EVENT)
 )
@@ -89,7 +89,7 @@ class _Message(NamedTuple):
     start: int
     end: int
     size: int
-    """Of the whole message; its end can be missing."""
+    """The size of the whole message; its end can be missing."""
 
     def checksum(self, body: bytes | bytearray) -> tuple[bytes, int]:
         """Return the bytes present of the message's checksum, and the correct one."""

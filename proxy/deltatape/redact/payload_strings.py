@@ -48,7 +48,7 @@ _SHORT = 200
 _ODD = re.compile(rb'["\x00-\x08\x0b-\x1f]')
 """What is in texts with strings of their own, and in binary messages."""
 _KEPT = frozenset(("side",))
-"""Of the frames of WebSockets: whose it is."""
+"""Members of WebSocket frames that are not redacted: the side that sent it."""
 
 
 class PlainSecret(NamedTuple):

@@ -73,7 +73,7 @@ _CLEARED = 4096
 
 
 class BodySide(enum.StrEnum):
-    """Whose bytes."""
+    """The place of the bytes: a body, a message, or the application's output."""
 
     REQUEST = "request body"
     RESPONSE = "response body"
@@ -124,7 +124,7 @@ class ChecksumErrors:
     line: int
     """The record in which the first one is."""
     masked: tuple[int, ...]
-    """Those of messages in which bytes were masked."""
+    """The positions of messages in which bytes were masked."""
     wrong: tuple[int, ...]
     """Where the other messages begin."""
 
@@ -216,7 +216,7 @@ class RecordedBody:
     unread: int = 0
     """How many bytes those are."""
     ends: bool = True
-    """Of a message: whether the present frame is its last one."""
+    """Whether the present frame is the last one of its message."""
 
     def add(self, line: int, data: bytes, masked: Sequence[MaskedSpan] = ()) -> None:
         """Add the next record; the line of a log includes its line feed."""
@@ -254,7 +254,7 @@ class _JoinedMessages:
     body: RecordedBody
     starts: list[int] = field(default_factory=list)
     wired: list[tuple[int, ...]] = field(default_factory=list)
-    """Of each message; see `RecordedBody.wired`."""
+    """Lines of each message; see `RecordedBody.wired`."""
     first_lines: dict[int, int] = field(default_factory=dict)
 
     def add(self, message: RecordedBody, first_lines: Mapping[int, int]) -> None:
@@ -729,7 +729,7 @@ class TapeRewriter:
         self._masker = masker
         self._fillers = fillers
         self._hashes = {exchange: (hashlib.sha256(), hashlib.sha256()) for exchange in plan.changed}
-        """Of each changed response as it was, and as it is now."""
+        """The hashes of each changed response: as it was, and as it is now."""
         self._frames = {exchange: (hashlib.sha256(), hashlib.sha256()) for exchange in plan.changed}
         """The same of the messages of a WebSocket."""
         self._edited = set(plan.changed)

@@ -25,7 +25,7 @@ class Audit:
     asked: "tuple[Recheck, ...]" = ()
     """What its exchanges gave when a provider was asked again."""
     url: str = ""
-    """Of that provider; "" when none was asked."""
+    """The URL of that provider; "" when none was asked."""
 
 
 def audit_lines(audits: Iterable[Audit], width: int = WIDTH) -> list[Line]:

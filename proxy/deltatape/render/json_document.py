@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deltatape.model.finding import ComparedPlace, Finding
 
 VERSION = 1
-"""Of every document: keys are added to, never renamed."""
+"""The version of every document: keys are added, never renamed."""
 _ENCODER = json.JSONEncoder(ensure_ascii=True)
 
 

@@ -174,7 +174,7 @@ class _Prepared(NamedTuple):
 
     checker: Validator
     schema: object
-    """As it is checked."""
+    """The schema as it is checked."""
     weights: dict[int, int]
     """The weights of its containers."""
 

@@ -91,7 +91,7 @@ def _text(context: RuleContext) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cause:
-    """Whose fault an error answer is, and what to do."""
+    """The side at fault for an error answer, and what to do."""
 
     hint: str
     blame: Blame | None = None

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 _FEW = 32
-"""So many patterns are found faster one by one."""
+"""Up to this number, patterns are found faster one by one."""
 _HEAD = 4
 """Most characters of a pattern that are looked up before it is searched for."""
 

@@ -45,7 +45,7 @@ _MOJIBAKE = re.compile(
 )
 """Two bytes of UTF-8 read as Latin-1 or as the code page 1252; three, of dashes and quotes."""
 _MANY = 3
-"""So many repetitions are not written on purpose."""
+"""This many repetitions are not written on purpose."""
 
 
 class _Stray(NamedTuple):

@@ -39,7 +39,7 @@ _MEETING = "\0"
 _RUNS_TOGETHER = re.compile(r"[^\W\d_](?=\0*\s)(?=\s*\0)[\s\0]+(?=[^\W\d_])")
 """White space between letters, where fragments meet."""
 _RUN_TOGETHER = 4
-"""So many words that run together are not a name, a number or code."""
+"""This many words that run together are not a name, a number or code."""
 _GAP = 4
 """The most adjacent characters that a decoder may replace: each read can cut one."""
 _CP1252_HOLES = {0x81: 0x81, 0x8D: 0x8D, 0x8F: 0x8F, 0x90: 0x90, 0x9D: 0x9D}

@@ -60,11 +60,11 @@ class ScanJob:
     """Settings of a scan that all its tapes share; sent to workers."""
 
     id: str
-    """Of the run."""
+    """Names the run."""
     source: str
     """The folder or URL with the tapes."""
     out: str
-    """That of the dataset."""
+    """The folder or URL of the dataset."""
     settings: Settings
     rules: str
 

@@ -21,7 +21,7 @@ NO_DAY = "1970-01-01"
 """The day of tapes without a date."""
 SUFFIX = ".parquet"
 _DIGITS = 12
-"""Of a version of the rules."""
+"""Hexadecimal digits of the version of the rules in file names."""
 
 
 class Type(enum.StrEnum):

@@ -107,7 +107,7 @@ SDKS: Mapping[Ecosystem, Mapping[str, tuple[Sdk, ...]]] = {
         "ollama": (Sdk(option="new Ollama({ host: ... })"),),
     },
 }
-"""Of several entries, the first one whose `before` is above the version applies."""
+"""The SDKs by package; of several, the first whose `before` is above the version applies."""
 
 
 def sdk_of(ecosystem: Ecosystem, package: str, version: str) -> Sdk | None:

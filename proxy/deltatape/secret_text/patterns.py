@@ -30,7 +30,7 @@ NAMES = (
     r"api[_-]?key|secret(?:[_-]?access)?[_-]?key|(?:access|auth|refresh|session)[_-]?token"
     r"|client[_-]?secret|password|passwd"
 )
-"""Of what a secret may be the value."""
+"""Names whose value may be a secret."""
 _ANSWER = r"\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
 # What a short escape stands for in a text whose escapes have not been undone.
 _SHORT = r"(?<=\\)[bfnrt]"

@@ -82,10 +82,10 @@ _GROUP = 4
 _SHORT = 1000
 """Digits of base64 up to which it is quicker to look at them than to decode them."""
 _ASCII = re.compile(rb"[\x00-\x7e]{7,}+")
-"""As long as the shortest match."""
+"""Runs of ASCII that are at least as long as the shortest match."""
 _REMEMBERED = 8
 _LEAST_SHARED, _MOST_SHARED = 1 << 15, 1 << 22
-"""Bytes of a text of which it is looked whether it repeats another one."""
+"""The least and the most bytes of a text that are compared with an earlier one."""
 _OVERLAP = 1 << 14
 _TEXT = frozenset(b"\t\r\n" + bytes(range(ord(" "), ord("~") + 1)))
 _PRINTABLE = bytes(ord("a") if byte in _TEXT else 0 for byte in range(256))
@@ -249,7 +249,7 @@ def _text(data: bytes) -> Iterator[bytes]:
 
 
 class ClearedTexts:
-    """Searches texts of which each may repeat most of one before: an agent sends its history again.
+    """Searches texts that may repeat most of an earlier one: an agent sends its history again.
 
     What begins and ends as a text without a secret needs a search only in between. The parts are
     cut at quotation marks, which no escape, no URL and no run has, and overlap by more than what

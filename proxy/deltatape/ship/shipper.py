@@ -78,9 +78,9 @@ class _LocalTape:
     key: str
     """Where it goes, without the suffix."""
     size: int
-    """Of its lines, in bytes."""
+    """Bytes of its lines."""
     sha256: str
-    """Of its lines."""
+    """The hash of its lines."""
     is_sealed: bool = False
 
 

@@ -90,7 +90,7 @@ class _Comparison:
         self._recorded: dict[int, _Recorded] = {}
         """The `parsed` records of exchanges that have not ended, or are compared."""
         self._late: dict[int, _Recorded] = {}
-        """Those of exchanges that are to be read again."""
+        """The `parsed` records of exchanges that will be read again."""
         self._batch: list[Exchange] = []
         self._batch_bytes = 0
         self._found: dict[int, TapeProblem] = {}

@@ -36,7 +36,7 @@ MAX_LINE = 16 << 20
 
 _BLOCK = 1 << 16
 _LARGE = 16 << 20
-"""Bytes of a tape of which every line is looked at in a moment."""
+"""How many bytes of a tape can be searched line by line without delay."""
 
 _Batch: TypeAlias = tuple[Sequence[int], Sequence[bytes]]
 """Lines, each with its line feed if it has one, and before them their numbers."""
@@ -68,11 +68,11 @@ class FoundExchange(NamedTuple):
 
     exchange: Exchange
     places: Sequence[Place]
-    """Of the blocks of the file that were read to find it, from the first on."""
+    """The blocks of the file that were read to find it, from the first on."""
     start: int
-    """Which of them has its first record."""
+    """The index in `places` of the block with its first record."""
     end: int
-    """Which of them has its last record."""
+    """The index in `places` of the block with its last record."""
 
 
 class Tape:

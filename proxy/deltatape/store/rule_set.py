@@ -1,4 +1,4 @@
-"""Which rules made what is kept of a tape: an index, a sealed tape's rows, a dataset."""
+"""The version of the rules that made an index, a sealed tape's rows or a dataset."""
 
 import hashlib
 from functools import cache

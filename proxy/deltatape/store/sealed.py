@@ -244,7 +244,7 @@ class JournalFile(io.RawIOBase):
         self._at = 0
         self._runs: Sequence[Run] = ()
         self._run = 0
-        """Which run of `_runs` was read last: reading goes on there as a rule."""
+        """The index in `_runs` of the last run read: the next read usually continues there."""
 
     def readable(self) -> bool:
         return True

@@ -152,7 +152,7 @@ class SpliceSurvey:
     watch: TapeSummary
     """How long the tape was watched, as it counts itself."""
     stamp: tuple[int, int, int]
-    """Of the file: it must not change before it is copied."""
+    """Identifies the file's content: it must not change before it is copied."""
 
 
 @dataclass(slots=True)
@@ -384,7 +384,7 @@ class _Merger:
     connections: dict[tuple[int, int], int] = field(default_factory=dict)
     """The same for connections of clients."""
     last_ns: int = 0
-    """Of the lines so far."""
+    """The time of the last line so far."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield all lines, from the header to the `stop`, if any."""

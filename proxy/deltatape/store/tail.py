@@ -23,7 +23,7 @@ from deltatape.tape.record import Header, ReadRecord, Record
 
 BLOCK = 1 << 18
 LONG_LINE = 1 << 14
-"""As much as the record of an exchange of ordinary size seldom has."""
+"""A length that the record of an exchange of ordinary size seldom reaches."""
 
 
 class TapeTail:

@@ -135,7 +135,7 @@ class TapeFile:
         self._ledger = ledger
         self._records = 0
         self.size = 0
-        """Of all whole lines, in bytes."""
+        """Bytes of all whole lines."""
         self._rest = b""  # of the line that stands torn at the end
         self._refused_ends: list[Line] = []
         self._lossy: set[int] = set()  # exchanges whose latest lines are missing

@@ -64,7 +64,7 @@ class _Search:
     """The mistakes that can occur with this stream, alone or with others."""
     found: list[_Candidate] = field(default_factory=list)
     active: list[tuple[str, str]] = field(default_factory=list)
-    """Those that change something by themselves."""
+    """Options that change something by themselves."""
     points: int = 0
 
     def try_presets(self) -> None:

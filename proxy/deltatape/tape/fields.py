@@ -23,7 +23,7 @@ _SHOWN = 60
 _PAIR = 2
 
 SHORT_BYTES = 1024
-"""Up to how many bytes of a value it is remembered what follows from it."""
+"""The longest name and value together, in bytes, for which a result is cached."""
 REMEMBERED = 2048
 """For how many fields, and request lines."""
 

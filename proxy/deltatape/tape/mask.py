@@ -118,7 +118,7 @@ URL_HEADERS = frozenset(
 _HASH_DIGITS = 8
 
 _MEMBER = re.compile(rb'"([^"\\]{1,64})"\s*+:\s*+"([^"\\]++)"')
-"""Of a configuration, which gateways take as JSON in a header field."""
+"""A member of a configuration that gateways take as JSON in a header field."""
 _BOT = re.compile(rb"/bot(\d{6,12}:[\w-]{20,}+)")
 """A path of Telegram's API."""
 _CODING_LENGTH = len(b"content-encoding")

@@ -13,15 +13,15 @@ NO_HEADER = f'a tape starts with {{"deltatape":{VERSION},...}}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Which part of a recording a tape has, where several processes record together.
+    """The part of a recording that a tape has, where several processes record together.
 
     Their tapes share `recorded_at` and the numbering of exchanges, so that they can be read as one.
     """
 
     recording: str
-    """A ULID that all tapes of the recording have, and no other."""
+    """A ULID that only the tapes of this recording share."""
     index: int
-    """Of the process that wrote the tape, from 1."""
+    """The number of the process that wrote the tape, from 1."""
     count: int
     """How many processes record at the same time."""
     begun_ns: int = 0

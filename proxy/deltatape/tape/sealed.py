@@ -44,7 +44,7 @@ class Stored(NamedTuple):
     at: int
     length: int
     size: int
-    """Of its content, uncompressed."""
+    """Bytes of its content, uncompressed."""
 
 
 class Part(NamedTuple):
@@ -162,7 +162,7 @@ class Table:
     """Whether the journal has a line that is no record, or ends in one without line feed. Then what
     an exchange is shows only when all lines are read."""
     size: int
-    """Of the journal, in bytes."""
+    """Bytes of the journal."""
     lines: int
     torn: int
     """The number of bytes after its last record."""
@@ -360,14 +360,14 @@ class Entry:
     id: str
     """"" if its request is missing."""
     t_ns: int
-    """Of its first record."""
+    """The time of its first record."""
     begin: int
     """The offset of its first line in the journal."""
     end: int
     """The offset of the end of its last line."""
     parts: tuple[Part, ...]
     row: Mapping[str, object] | None
-    """With the keys of the document `exchanges`, but for `tape`; None: there is none."""
+    """The row with the keys of the document `exchanges`, without `tape`; None: there is none."""
 
     def to_line(self) -> bytes:
         """Return the entry as a line."""

@@ -29,7 +29,7 @@ MOST = 4096
 _MOST_BYTES = 16 << 20
 """The same limit, in bytes of spellings."""
 _FEW = 8
-"""Up to so many spellings, searching one by one is faster, in reads of some 100 bytes."""
+"""Up to this number, spellings are searched faster one by one, in reads of some 100 bytes."""
 _SEVERAL = 64
 """The same in reads of at least `_LARGE` bytes: words cost ten times as much as a search does."""
 _LARGE = 4 << 10

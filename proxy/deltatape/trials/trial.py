@@ -32,7 +32,7 @@ from deltatape.replay.playback import ANY_PORT, end, settle
 DRAIN_S = 1.0
 """How long what left the process group may still hold the output open."""
 MAX_OUTPUT_BYTES = 1024 * 1024
-"""Of each stream; of one that is longer the middle is left out."""
+"""The limit of each output stream; a longer one loses its middle."""
 
 _PIECE = 64 * 1024
 

@@ -134,7 +134,7 @@ class CountedFinding(NamedTuple):
     request: Digest
     """The request that it is on."""
     replies: tuple[Digest, ...]
-    """Those of the exchange that it counts for."""
+    """The replies of the exchange that it counts for."""
     original: Finding
     """The finding without what followed, which its fingerprint does not take."""
 
@@ -194,7 +194,7 @@ class ExchangeIndexer:
         self._found = found
         self._alone = alone
         self._entries: dict[int, _Entry] = {}
-        """Of the exchanges that `_window` holds, by number."""
+        """Entries of the exchanges that `_window` holds, by number."""
         self._window = ExchangeWindow(near)
         self._held: Mapping[int, tuple[Digest, ...]] = {}
         """The digests of those that were compared last."""

@@ -25,7 +25,7 @@ _WHITESPACE = " \t\n\r"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(rf"({_STRING})[ \t\n\r]*+:[ \t\n\r]*+")
-"""Up to where the value begins."""
+"""A key and its colon, up to the value."""
 _BETWEEN = re.compile(r"[ \t\n\r]*+,?+[ \t\n\r]*+")
 _SCALAR = re.compile(rf"{_STRING}|[^\s,\]}}]+", re.DOTALL)
 _TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)

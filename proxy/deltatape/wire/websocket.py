@@ -322,7 +322,7 @@ _CODES = {
 }
 """The close codes that may be sent, as registered with IANA."""
 _OWN_CODES = range(3000, 5000)
-"""Those of libraries and applications."""
+"""Close codes for libraries and applications."""
 NO_CODE = 1005
 """What stands for the code of a close frame without one (RFC 6455 section 7.4.1)."""
 NO_CLOSE_FRAME = 1006

@@ -71,7 +71,7 @@ class _Leaf:
 
     strings: list[str] = field(default_factory=list)
     source: str = ""
-    """Of a value that is not a string; "" for strings."""
+    """The JSON source of a value that is not a string; "" for strings."""
     is_open: bool = False
     """Whether more of a string is to come."""
 

@@ -21,7 +21,7 @@ REALTIME = ResponseForm(
     transcripts=("response.output_audio_transcript", "response.audio_transcript"),
     texts=("response.text",),
 )
-"""Those of OpenAI Realtime."""
+"""Names in the events of OpenAI Realtime."""
 _SESSION = ("session.", "conversation.", "input_audio_buffer.", "rate_limits.")
 _OBJECT = "realtime.response"
 

@@ -91,7 +91,7 @@ RESPONSES = ResponseForm(
     ends=tuple(_PREFIX + status for status in sorted(FINISHES)),
     details="incomplete_details",
 )
-"""Those of OpenAI Responses."""
+"""Names in the events of OpenAI Responses."""
 _SPOKEN: _Place = ("message", Channel.TEXT, TextGroup.CONTENT)
 
 _Handler: TypeAlias = Callable[["ResponsesReducer", Frame, Event], None]

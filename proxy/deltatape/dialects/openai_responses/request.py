@@ -106,7 +106,7 @@ class _Entry(NamedTuple):
 
     message: Message
     tools: tuple[ToolSpec, ...]
-    """Those that it brings along."""
+    """The tools that the item defines."""
     custom: bool
     """Whether it is a custom call, which may be one of the provider's: that depends on the tools
     of the request."""

@@ -193,7 +193,7 @@ SDKS: dict[str, dict[str, Sdk]] = {
     "litellm": {"openai-chat": litellm, "anthropic-messages": litellm_messages},
 }
 MODULES = {"google-genai": "google.genai", "langchain-openai": "langchain_openai"}
-"""Those that are not named like their package."""
+"""Modules that are not named like their package."""
 ALSO = {"langchain-openai": ("langchain-core", "openai"), "litellm": ("openai",)}
 """Packages that do a part of the work."""
 
