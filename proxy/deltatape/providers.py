@@ -57,8 +57,8 @@ class Provider:
     # Base URLs in the environment.
     base_urls: Mapping[str, str] = field(default_factory=dict)
     """Variables, each with the path that its value needs: each SDK puts its own paths after the
-    base URL. They are aliases, of which each framework prefers another one: where the user has set
-    one, the others stay unset, or they would win over the user's. Set where the user has none; if
+    base URL. They are aliases, and each framework prefers another one: where the user has set one,
+    the others stay unset, or they would win over the user's. Set where the user has none; if
     `own_url`, once such an upstream is configured."""
     own_base_urls: frozenset[str] = frozenset()
     """Variables that are redirected where the user has one, else not set: there is no URL that is

@@ -29,7 +29,7 @@ _TABLES = (*(name for name in TABLES if name != DIGESTS.name), BEFORE)
 
 
 def local_dataset(place: str, environment: Mapping[str, str]) -> Path:
-    """Return the folder of a dataset; for a URL, that of its updated copy.
+    """Return the folder of a dataset; for a URL, the folder of its updated copy.
 
     Args:
         place: a folder or the URL of a store.

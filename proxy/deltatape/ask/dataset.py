@@ -253,7 +253,7 @@ def _selected(column: Column, there: set[str]) -> str:
 
 
 class _DatasetFiles:
-    """The files of a dataset, those of each tape's newest scan.
+    """The files of a dataset: of each tape, those of its newest scan.
 
     Args:
         folder: of the dataset.
@@ -319,7 +319,7 @@ def _rules_of(path: Path) -> str:
 
 
 def _columns(described: Sequence[Sequence[object]]) -> list[AnswerColumn]:
-    """Return the columns of an answer, each with a name of its own."""
+    """Return the columns of an answer under distinct names."""
     found: dict[str, AnswerColumn] = {}
     for name, kind, *_ in described:
         unique, again = str(name), 1

@@ -90,7 +90,7 @@ def command(
 
 
 def _tapes(named: Sequence[Path]) -> list[Path]:
-    """Return the tapes that are named, and those of named folders; without names, all of `ls`."""
+    """Return the named tapes, and those in named folders; without names, all that `ls` lists."""
     found: list[ListedTape | Path] = [] if named else [*_recordings(list_tapes())]
     for path in named:
         found += (

@@ -78,7 +78,7 @@ def _address(text: str) -> Address:
 
 
 def _begin(what: str) -> dict[str, object]:
-    """Return what is to be shown, for the processes."""
+    """Return what to show, for the processes."""
     folders, only, dataset = list(tape_folders()), None, None
     if what.startswith(("http://", "https://")):
         folders = [recorder_folder(what)]
@@ -157,7 +157,7 @@ def _place_of_index(begin: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _forget_old(folder: Path, now_ns: int) -> None:
-    """Delete indexes that were not opened for long: those of folders that are gone, too."""
+    """Delete indexes that were not opened for long, also those of deleted folders."""
     for lock in folder.glob("*.lock"):
         if lock.stat().st_mtime_ns < now_ns - _KEPT_NS:
             for suffix in (".index", ".index-wal", ".index-shm", ".lock"):

@@ -18,7 +18,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 NEVER = "never"
 """The value of --fail-on that makes no finding fail."""
 TAPING_FAILED = 125
-"""The exit code of commands that record where that failed."""
+"""The exit code of commands that record, if recording failed."""
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)

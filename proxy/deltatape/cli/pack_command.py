@@ -83,7 +83,7 @@ def _is_recorded(path: Path) -> bool:
 
 
 class _Packed(NamedTuple):
-    """A new file, its size, and that of the one that it was made of."""
+    """A new file, its size, and the size of its original."""
 
     path: Path
     before: int

@@ -41,7 +41,7 @@ from deltatape.trials.shrink_trials import TrialSetup
 from deltatape.trials.torture_judge import oracle_of
 
 _MEMORY = "shrink"
-"""The folder of answers, in that of tapes."""
+"""The folder of answers, inside the folder of tapes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ class NamedExchanges:
         return isinstance(self.tape, ShardedTape) and bool(self.tape.missing)
 
     def beside(self) -> TapeContext:
-        """Return what the tape contains besides its exchanges.
+        """Return what else is on the tape besides its exchanges.
 
         Raises:
             TapeFormatError: the tape is damaged.
@@ -252,8 +252,8 @@ def material(
     """Return a file, or the files of a captured case's folder, to import.
 
     Raises:
-        UsageError: one of them cannot be read or is too large, or a file of which nothing else is
-            known is empty.
+        UsageError: one of them cannot be read or is too large, or the body is empty and the only
+            file.
     """
     from deltatape.importers.parts import ImportSource  # noqa: PLC0415 - see above
 

@@ -319,7 +319,7 @@ def _lead(arguments: TortureArguments) -> RedirectingProxy:
 
 
 def _listen(arguments: TortureArguments) -> tuple[Address, int]:
-    """Return where the player listens, and how many runs go on at the same time.
+    """Return where the player listens, and how many runs happen at the same time.
 
     Raises:
         UsageError: it is no loopback address, or one for several runs at once.

@@ -166,7 +166,7 @@ _MASKED = "***"
 
 
 def _status(left: Analysis, right: Analysis) -> tuple[JsonDifference, ...]:
-    """Return how the statuses differ; a body that was not taped has none of its own."""
+    """Return how the statuses differ; a body without a taped exchange has none to compare."""
     sides = [side.exchange for side in (left, right)]
     if not all(side.id and side.response for side in sides):
         return ()

@@ -272,7 +272,7 @@ def _trimmed(
 
 
 def _anchors(block: _Block, left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """Return values that occur once on both sides, as far as they are in the same order."""
+    """Return pairs of values that occur once on each side and are in the same order on both."""
     here = Counter(left[block.left : block.left_end])
     there = Counter(right[block.right : block.right_end])
     place = {right[j]: j for j in range(block.right, block.right_end) if there[right[j]] == 1}

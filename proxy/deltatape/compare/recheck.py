@@ -1,8 +1,8 @@
 """Compare a recorded exchange with the answer to the same request today.
 
-A model answers in other words each time, so words are reported, not judged. Judged is what can
-break an application: the status, how the answer is framed, which kinds of events and fields it has
-and of which type, what is wrong with the stream, whether the model calls tools, how it ends.
+A model answers in other words each time, so words are reported, not judged. What can break an
+application is judged: the status, the framing, the kinds of events, their fields and types, defects
+of the stream, whether the model calls tools, and the ending.
 
 Missing or new fields count only where both answers have the same parts: an answer without calls has
 no fields of calls. Speed is reported, not judged.
@@ -275,7 +275,7 @@ def _content_notes(recorded: Reply, today: Reply) -> Iterator[str]:
         yield f"model: {recorded.model or 'none'}, today {today.model or 'none'}"
 
 
-# The form of a stream without its content: which kinds of events, with which fields of which type.
+# The form of a stream without its content: the kinds of events, their fields and types.
 #
 # Two answers to the same question differ in their words, but not in their form, unless the provider
 # changed its API. Values that a model or an application fills in freely (arguments of calls,
@@ -427,7 +427,7 @@ def _field_changes(
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether the types of both sides can be those of the same field."""
+    """Return whether both sides' types can belong to the same field."""
     if not one or not other:
         return False
     real, others = one - {_NULL}, other - {_NULL}

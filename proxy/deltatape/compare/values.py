@@ -24,7 +24,7 @@ class ChangeKind(enum.StrEnum):
     RECUT = "re-cut"
     """Several events are several others, which bring the same together."""
     MOVED = "moved"
-    """The same event stands elsewhere."""
+    """The same event is at another position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +39,10 @@ class EventChange:
     left: tuple[int, ...]
     right: tuple[int, ...]
     differences: tuple[JsonDifference, ...] = ()
-    """Where the JSON of the two differs, left as `recorded`. Of what was cut in another way: only
-    in what it says of whom it is for."""
+    """Where the JSON of the two differs, left as `recorded`. For events cut in another way, only
+    the choice or call that they name."""
     part: str = ""
-    """When content is compared, what of it: `text`, `call 0`, `call 0 arguments`, `finish`."""
+    """The part of the content that is compared: `text`, `call 0`, `call 0 arguments`, `finish`."""
 
 
 class SpacingDifference(enum.StrEnum):
@@ -86,13 +86,13 @@ class CallDamage(enum.StrEnum):
     LOST = "lost"
     ADDED = "added"
     ARGUMENTS = "arguments"
-    """Its arguments are others; spelling does not count where both are JSON."""
+    """Its arguments differ; spelling does not count where both are JSON."""
     IDENTITY = "identity"
-    """Its name or id is another, or its index is that of another call, too."""
+    """Its name or id differs, or its index is also another call's."""
 
 
 class ContextPart(enum.StrEnum):
-    """What stands around an answer."""
+    """Parts of an exchange around the answer."""
 
     REQUEST = "request"
     """Its path and its body; of another dialect only the model."""

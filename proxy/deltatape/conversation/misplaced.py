@@ -1,4 +1,4 @@
-"""Find messages that stand in the wrong place: another conversation's, or another call's.
+"""Find misplaced messages: they belong to another conversation or another call.
 
 A server that keeps the state of several users in one variable puts the reply or the tool result of
 one into the history of another. A loop that pairs results with calls by their order gives each call
@@ -39,7 +39,7 @@ _RESULTS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisplacedMessages:
-    """The messages of a request that stand in the wrong place."""
+    """The misplaced messages of a request."""
 
     foreign: tuple[MisplacedMessage, ...] = ()
     swapped: tuple[SwappedResult, ...] = ()
@@ -70,7 +70,7 @@ class MisplacedSearch:
     )
     """By the hash of a result's text, the calls that it is for."""
     _pairs: set[tuple[int, int]] = field(default_factory=set)
-    """By identity: a reply that stands in another one's place, and that other one."""
+    """By identity: a reply that took another one's place, and that other one."""
 
     def add(self, digest: Digest) -> MisplacedMessages:
         """Return the misplaced messages of a request; then remember it and its reply.
@@ -183,7 +183,7 @@ class MisplacedSearch:
         )
 
     def _swapped(self, digest: Digest) -> Iterator[SwappedResult]:
-        """Yield results of one reply that stand at each other's calls."""
+        """Yield results of one reply that were swapped between its calls."""
         history = digest.history
         start = len(history)
         while start and history[start - 1].role not in ASSISTANT:

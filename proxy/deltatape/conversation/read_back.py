@@ -390,7 +390,7 @@ def assistant_runs(digest: Digest) -> Iterator[AssistantRun]:
 
 
 def _nearest(replies: Sequence[Digest], run: AssistantRun) -> Sequence[Digest]:
-    """Return those of many replies to the same history that are worth comparing.
+    """Return the replies to the same history that are worth comparing.
 
     A test suite may ask the same a thousand times: compare those whose ids the message repeats, and
     the last.
@@ -535,7 +535,7 @@ def _confidence_of_only(
 
 
 def _may_be_changed(reply: Digest, pairing: CallPairing) -> bool:
-    """Return whether the repeated calls may derive from those of the reply."""
+    """Return whether the repeated calls may derive from the calls of the reply."""
     siblings = SiblingCalls(reply.calls)
     if pairing.pairs:
         return all(is_related(pair.delivered, pair.repetition, siblings) for pair in pairing.pairs)
@@ -589,7 +589,7 @@ def pair_calls(
     repetition: Sequence[RepeatedCall],
     further: Sequence[RepeatedCall],
 ) -> CallPairing:
-    """Pair the calls of a reply with those of the message that repeats it.
+    """Pair the calls of a reply with the calls of the message that repeats it.
 
     Args:
         original: the delivered calls.
@@ -746,7 +746,7 @@ class _StandIns:
 
 
 class _DerivedPlaces:
-    """Finds repeated ids that are derived from those of delivered calls."""
+    """Finds repeated ids that are derived from delivered ids."""
 
     def __init__(self, original: Sequence[DeliveredCall], ids: Sequence[str | None]) -> None:
         self._derived = DerivedIds(original, ids)

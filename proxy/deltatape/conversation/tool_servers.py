@@ -74,7 +74,7 @@ class _OwnCall:
 
 
 class _Servers:
-    """The calls that servers were asked for and those of replies, by tape and tool.
+    """The calls in requests to servers, and the calls in replies, by tape and tool.
 
     The work for a reply depends on the calls of its tools, not on the number of exchanges.
 

@@ -9,9 +9,9 @@ no later request on its tape could belong to its conversation:
 - none carries a call or a result that is new and that no other reply explains;
 - none went to the same place and cannot be read;
 - none is missing on the tape, by its number or because the recorder lost its head.
-A reply of which the recorder lost a part does not count either: it may have been different. Nor
-does one on the tape of a recorder that was replaced: while its last streams ended, answers came to
-another one.
+A reply that lost a part in the recorder does not count either: it may have been different. Nor
+does one on the tape of a recorder that was replaced: while its last streams ended, answers went to
+the new recorder.
 
 Strategy: one pass from the last request to the first that remembers what the later ones carry.
 """

@@ -125,7 +125,7 @@ class Demo:
 
 
 def program() -> str:
-    """Return how a shell starts deltatape here: by its name only where that is found."""
+    """Return the shell command that starts deltatape here: its bare name only if that is found."""
     if shutil.which("deltatape"):
         return "deltatape"
     return f"{shlex.quote(os.path.relpath(sys.executable))} -m deltatape"

@@ -113,7 +113,7 @@ def _blame_upstream(blame: Blame | None) -> Blame | None:
 
 _SURVIVES_LOSS = frozenset(rule.code for rule in RULES if rule.survives_loss)
 _CLOCKS = frozenset({"D005"})
-"""Codes that need records beside those of the answer."""
+"""Codes that need more than the records of the answer."""
 _LOSS = "X002"
 _CUT = "W006"
 _ABOUT_MISSING = frozenset(rule.code for rule in RULES if rule.about_missing)

@@ -28,10 +28,10 @@ from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry
 
 NEAR = 1024
-"""With how many exchanges before and after it an exchange is compared at least. All are compared
-with all on tapes of fewer than four times as many."""
+"""An exchange is compared at least with this many before it and this many after it; on tapes with
+fewer than four times as many, with all."""
 REFUSAL = "S005"
-"""What reports an error in place of an answer: no error of those who asked again."""
+"""The rule about errors in place of an answer: an info if a later attempt is answered."""
 
 
 class ReportedFinding(NamedTuple):

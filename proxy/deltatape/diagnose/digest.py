@@ -525,7 +525,7 @@ def argument_spans(
 
 
 def _by_id(body: bytes, call: RepeatedCall, start: int) -> Span | None:
-    """Return where the arguments stand; calls come in the order of the body, so from `start` on."""
+    """Return the span of the call's arguments; the search begins at `start`."""
     quoted = json.dumps(call.id).encode()
     at = body.find(quoted, start)
     at = body.find(quoted) if at < 0 else at

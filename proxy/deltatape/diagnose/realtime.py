@@ -4,11 +4,11 @@ The server keeps the conversation: a client changes the session (`session.update
 (`conversation.item.create`) and asks for a response (`response.create`), or the server answers when
 a user has spoken. Responses may overlap: each event names its own.
 
-Strategy: a request is written down in the form of one for OpenAI Responses, with what the session
-says and the items that came since the last response, so that it is read as any other. It continues
-that response, of which the server knows all. Nothing is made of a response that was interrupted, of
-calls that nobody answers (users hang up, and tools end calls), and of errors about anything but a
-request for a response: in healthy sessions, too, a client cancels what is over already.
+Strategy: a request is written in the form of OpenAI Responses, from the session's settings and the
+items since the last response, so that it is read like any other. It continues that response, which
+the server keeps. Not reported are interrupted responses, unanswered calls (users hang up, and tools
+end calls), and errors about anything but a request for a response: in healthy sessions, too, a
+client cancels responses that have already ended.
 
 Spec: https://platform.openai.com/docs/guides/realtime-conversations
 """

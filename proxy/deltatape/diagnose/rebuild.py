@@ -121,7 +121,7 @@ def analyse_all(exchanges: Sequence[Exchange], app: AppNames = CONTRACT) -> list
 
 
 def _with_turns(analysis: Analysis, dialects: Sequence[Dialect]) -> Analysis:
-    """Return the analysis of a WebSocket with those of its responses, if it has any."""
+    """Return the analysis of a WebSocket with the analyses of its responses, if it has any."""
     exchange, stream = analysis.exchange, analysis.stream
     turns = _analyse_pairs(turns_of(exchange, read_socket(exchange), stream), dialects)
     numbers = {event.start: event.number for event in stream.events}

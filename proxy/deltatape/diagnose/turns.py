@@ -1,4 +1,4 @@
-"""The responses that come over one WebSocket, each as an exchange of its own.
+"""The responses that come over one WebSocket, each as a separate exchange.
 
 Over a WebSocket, a client of OpenAI Responses asks with messages of the type `response.create`,
 whose other members are those of the body of a request, and the messages of the server are the
@@ -106,7 +106,7 @@ def _of_session(
 
 
 def _in_order(socket: Socket, stream: Stream) -> Iterator[tuple[Message, Event | None]]:
-    """Yield the texts of both sides as they came, those of the server as events, too."""
+    """Yield the texts of both sides in order; those of the server also as events."""
     events = iter(stream.events)
     for message in socket.messages:
         if message.opcode == TEXT and message.complete:
@@ -151,7 +151,7 @@ def _alone(
     ended: bool,
     status: int | None,
 ) -> tuple[Exchange, Stream]:
-    """Return a response as if it had come over a connection of its own.
+    """Return a response as if it had come over a separate connection.
 
     Args:
         exchange: with the request for it.

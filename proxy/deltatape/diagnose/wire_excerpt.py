@@ -36,7 +36,7 @@ _MORE = "..."
 
 
 class MarkedLine(NamedTuple):
-    """A line of the wire: what stands before and after the bytes that a finding is about."""
+    """A line of the wire: the bytes that a finding is about, and those before and after them."""
 
     before: str
     marked: str

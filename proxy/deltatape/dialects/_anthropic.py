@@ -660,7 +660,7 @@ def _added_tools(message: Mapping[str, object]) -> Iterator[object]:
 
 
 def _is_toolset(tool: object) -> bool:
-    """Check whether `tool` stands for tools of the application that the request does not name."""
+    """Return whether `tool` represents tools of the application that the request does not name."""
     entry = as_object(tool)
     if entry is None or get_str(entry, "name") is not None:
         return False

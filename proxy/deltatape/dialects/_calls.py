@@ -344,7 +344,7 @@ class CallDraft:
         return self._repaired
 
     def repeats(self, other: Self) -> bool:
-        """Check whether the arguments equal those of `other`, as text or as JSON."""
+        """Return whether the arguments equal those of `other`, as text or as JSON."""
         if self.repaired.text.strip() == other.repaired.text.strip():
             return True
         return self._comparable == other._comparable

@@ -211,7 +211,7 @@ class ChoiceCalls:
         return found if found is not None and found.ids else None
 
     def take_whole(self, entry: ChatDelta) -> None:
-        """Handle an entry of an answer that is not streamed: a call of its own."""
+        """Handle an entry of an answer that is not streamed: it is a call."""
         if not entry.says_nothing:
             self._merge(self._open(entry), entry, opening=True)
 
@@ -446,7 +446,7 @@ _FINISHED_DELTAS = 3
 DELTA = "delta"
 MESSAGE = "message"
 BodyPlace: TypeAlias = tuple[int, str]
-"""Where a body stands in an event: its choice's place in `choices`, and `DELTA` or `MESSAGE`."""
+"""The place of a body in an event: its choice's index in `choices`, and `DELTA` or `MESSAGE`."""
 
 
 class JsonSources:

@@ -107,7 +107,7 @@ _TEXT = path("text")
 _MEDIA = ("image", "video", "audio", "document")
 
 _Finder: TypeAlias = Callable[[str, str], Path]
-"""Where in the data of an event of a type something stands."""
+"""Finds a place in the data of an event, by the event's type and a member."""
 
 
 def converse_table(name: str, *, members: bool = False) -> DialectTable:

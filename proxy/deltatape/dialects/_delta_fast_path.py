@@ -33,7 +33,7 @@ _COUNTER = '"sequence_number":'
 _LONGEST = 4096
 """Longer events, in characters, do not use the fast path: they are not deltas."""
 _TRIES = 4
-"""After so many failed events, the fast path is given up."""
+"""After this many failed events, the fast path is given up."""
 _BRACKETS = "}]"
 
 
@@ -128,10 +128,10 @@ class _Form:
         self._spaced = not bare.strip(_BRACKETS)
         """Whether only brackets follow the text, so that spaces behind it say nothing."""
         self._pieces = [head, "", bare if self._spaced else tail]
-        """What stands before the text, then at the end; what stands before the first of two strings
-        of which one is the text, between them, at the end."""
+        """The source before and after the text; with a second string that changes, the source
+        before, between and after the two."""
         self._second = False
-        """Whether the text is the second of them."""
+        """Whether the text is the second string."""
         aside = _ASIDE.search(tail) or _ASIDE.search(head)
         if aside is None or not _is_direct_member(frame, aside[1], head + tail):
             return

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from deltatape.text_calls._notation import WrittenCall
 
 SENTINEL = "[DONE]"
-"""What ends the streams of OpenAI's APIs, and what proxies add to those of others."""
+"""Ends the streams of OpenAI's APIs; some proxies send it at the end of other streams, too."""
 _CHANNELS = (Channel.TEXT, Channel.REASONING, Channel.REFUSAL)
 
 

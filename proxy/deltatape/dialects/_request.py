@@ -143,7 +143,7 @@ _BROKEN = (ValueError, IndexError, RecursionError)
 T = TypeVar("T")
 Object = Mapping[str, object]
 ReadElement = Callable[[Object, JsonSource], Iterable[T]]
-"""Reads an element of the history, which stands at the source, into entries."""
+"""Reads an element of the history into entries; `source` locates it in the body."""
 
 
 class History(NamedTuple, Generic[T]):
@@ -250,7 +250,7 @@ def _read_elements(
 
 
 def _joined(rest: _Spans, run: _Run) -> _Spans:
-    """Return the positions of a body's elements, of which `rest` lacks the run."""
+    """Return the positions of all elements: those in `rest`, and those of the run between them."""
     place, cut = run.place, run.rest - run.start
     moved = run.start - run.known.spans.starts[run.first]
     last = run.first + run.length

@@ -73,7 +73,7 @@ def listed(value: object) -> Iterator[tuple[int, Frame]]:
 
 
 def source_at(source: JsonSource, keys: Path) -> JsonSource:
-    """Return where the value at `keys`, which exists, of the object at `source` stands."""
+    """Return the position of the value at `keys`, which exists, of the object at `source`."""
     for key in keys:
         source = MemberValue(source, key)
     return source
@@ -148,7 +148,7 @@ class DialectTable:
 
 
 class TableDraft:
-    """A reply under construction, and which calls the wire's keys stand for."""
+    """A reply under construction, and the call that each of the wire's keys means."""
 
     def __init__(self, table: DialectTable, request: RequestSummary) -> None:
         self.reply = ReplyDraft(table.name, table.terminator, request, table.policy)
@@ -169,7 +169,7 @@ class TableDraft:
         return self._last if key is None else self._calls.get(key)
 
     def open(self, key: int | str | None, kind: CallKind, event: Event) -> CallDraft:
-        """Return a new call, which `key` stands for from now on."""
+        """Return a new call, which `key` means from now on."""
         index = key if isinstance(key, int) else None
         draft = self._last = self.choice.open(kind, event, index)
         if key is not None:
@@ -177,7 +177,7 @@ class TableDraft:
         return draft
 
     def element(self, keys: Path, place: int, event: Event) -> JsonSource:
-        """Return where element number `place` of the array at `keys` stands in the data of `event`.
+        """Return the position of element `place` of the array at `keys` in the data of `event`.
 
         The last array is kept: its elements are requested one after the other.
         """
@@ -640,7 +640,7 @@ class NonTextStep:
     """Content that is not text: an image, audio."""
 
     what: tuple[Path, ...]
-    """It is there if anything stands at one of these."""
+    """It exists if there is anything at one of these paths."""
     each: Path | None = None
     """The array in whose elements it is; None where it is in the event itself."""
 

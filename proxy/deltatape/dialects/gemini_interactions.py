@@ -272,7 +272,7 @@ class Steps:
 
 
 def _text(holder: Mapping[str, object]) -> str:
-    """Return the text of a step or delta: its own, or that of its parts."""
+    """Return the text of a step or delta: its own, or its parts'."""
     own = get_str(holder, "text")
     if own is not None:
         return own

@@ -88,7 +88,7 @@ def speaks_mcp(body: bytes, upstream: str, names: Iterable[bytes]) -> bool:
 
 
 def messages_in(text: str) -> list[Mapping[str, object]]:
-    """Return the messages of JSON-RPC in a text: one, or those of a batch."""
+    """Return the JSON-RPC messages in a text: one, or a batch."""
     if '"jsonrpc"' not in text:
         return []
     value = parse(text).value

@@ -40,7 +40,7 @@ _METRICS = ("prompt_eval_count", "eval_count", "total_duration", "load_duration"
 _BODIES = ("message", "response")
 _TEXT, _REASONING = Channel.TEXT, Channel.REASONING
 _TEXTS = {"response": _TEXT, "content": _TEXT, "thinking": _REASONING}
-"""By member of a line or of its message that is a text, where that goes."""
+"""By text member of a line or of its message: the channel of the text."""
 _LINE_CONTENT = ("response", "thinking")
 _MESSAGE_CONTENT = ("content", "thinking", "images", "tool_calls")
 """All members that may say something."""

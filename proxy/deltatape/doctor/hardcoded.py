@@ -129,7 +129,7 @@ class _Split(NamedTuple):
     surplus: str = ""
     """The end of the variable's value that the URL lacks: `/v1`."""
     usual: bool = True
-    """Whether the variable stands for this base URL when a recording begins."""
+    """Whether the variable has this base URL when a recording begins."""
 
 
 def advise(literal: UrlLiteral, provider: str) -> MigrationAdvice:

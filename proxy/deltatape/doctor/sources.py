@@ -274,7 +274,7 @@ _LEXERS = {
     "env": _HASH,
     "ini": _INI,
 }
-"""Comments by language; all other languages have those of C."""
+"""Comments by language; all other languages comment like C."""
 _URL = re.compile(r"""https?://(?P<host>[^\s"'`<>\\/?\#]+)[^\s"'`<>\\]*""")
 _BARE_HOST = re.compile(r"""(?<=["'`])(?P<host>[a-z0-9.-]{3,100}\.[a-z]{2,12})(?=["'`])""")
 _UNQUOTED = frozenset({"shell", "yaml", COMPOSE, "env", "ini"})

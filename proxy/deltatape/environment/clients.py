@@ -169,7 +169,7 @@ class Invocation:
     words: tuple[str, ...]
     """The program and its arguments."""
     runner: tuple[str, ...] = ()
-    """What stands before it, where that runs packages: `npx -y`."""
+    """The command before it that runs packages: `npx -y`."""
 
     @property
     def is_pointed(self) -> bool:
@@ -430,7 +430,7 @@ def _document(path: Path) -> object:
 
 
 def _named(step: str, document: object) -> str:
-    """Return the member that `{name}` stands for, or the step itself."""
+    """Return the member that `{name}` means, or the step itself."""
     if not step.startswith("{") or not isinstance(document, dict):
         return step
     return str(document.get(step.strip("{}"), ""))

@@ -66,7 +66,7 @@ def export(analyses: Sequence[Analysis], exporter: Exporter, version: str) -> Ex
 
 
 def lacking(analyses: Iterable[Analysis], exporter: Exporter) -> list[Part]:
-    """Return those of `not_held` that exchanges have."""
+    """Return the parts in `not_held` that exchanges have."""
     every = list(analyses)
     return [
         part

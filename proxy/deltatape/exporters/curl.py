@@ -26,7 +26,7 @@ _ADDED = (b"Accept", b"User-Agent", b"Content-Type")
 _PARAMETER = re.compile(rb"[?&]([^=&?]+)=\Z")
 _NAME = re.compile(r"[^A-Z0-9]+")
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\")
-"""Bytes that stand for themselves between quotes in what `printf` prints."""
+"""Bytes that `printf` prints unchanged when they are between quotes."""
 _GLOB = re.compile(r"[\[\]{}]")
 """What curl takes for a range of URLs unless it is told not to."""
 _DASH = re.compile(r"['\"]?-")

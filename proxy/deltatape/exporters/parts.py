@@ -30,11 +30,11 @@ class Exporter(Protocol):
 
     @property
     def remark(self) -> str:
-        """Return what else there is to know, for docs/formats.md; "" for nothing."""
+        """Return what else users need to know, for docs/formats.md; "" for nothing."""
 
     @property
     def is_folder(self) -> bool:
-        """Return whether it is several files, one of which is the response's body."""
+        """Return whether it writes a folder of files, with the response's body in one of them."""
 
     def refuses(self, analysis: Analysis) -> str:
         """Return why an exchange is left out, as words after "an exchange"; "" if it is not."""

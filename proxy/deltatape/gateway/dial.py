@@ -527,7 +527,7 @@ def reason(error: BaseException) -> str:
 
 
 def _alternate_families(addresses: Iterable[Address]) -> deque[Address]:
-    """Alternate address families, starting with that of the first address."""
+    """Alternate address families, starting with the family of the first address."""
     families: dict[int, deque[Address]] = {}
     for address in addresses:
         families.setdefault(address[0], deque()).append(address)

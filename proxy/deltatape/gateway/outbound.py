@@ -58,7 +58,7 @@ class ProxyBypass:
 
     everything: bool = False
     names: tuple[tuple[str, int | None], ...] = ()
-    """Each stands for itself and for all names below it."""
+    """Each matches itself and all names below it."""
     networks: tuple[tuple[_Network, int | None], ...] = ()
 
     def covers(self, host: str, port: int) -> bool:

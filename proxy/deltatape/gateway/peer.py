@@ -63,4 +63,4 @@ def _word(data: bytes) -> bytes:
 
 
 _MAPPED = b"".join(map(_word, (bytes(4), bytes(4), b"\0\0\xff\xff")))
-"""How an address of IPv6 begins that stands for one of IPv4."""
+"""The beginning of an IPv6 address that maps an IPv4 address."""

@@ -100,7 +100,7 @@ class RecordedExchange(GuardedTaping):
         self._write(ExchangeTap.request_end)
 
     def arrived(self) -> None:
-        """Take the time of what has come, before it goes on.
+        """Note when bytes came, before they are forwarded.
 
         What the client does then comes later, also on the tape of another process.
         """
@@ -210,7 +210,7 @@ class Analysis(Protocol):
         """A tape ends now."""
 
     async def finish(self) -> None:
-        """Wait for what is to be read, for some seconds at most."""
+        """Wait for unread bytes, for some seconds at most."""
 
     def hurry(self) -> None:
         """Stop waiting."""
@@ -247,7 +247,7 @@ class RecorderCounts:
 
 
 class ActiveExchange(NamedTuple):
-    """An exchange that goes on; `stop` cuts it."""
+    """An exchange in progress; `stop` cuts it."""
 
     taping: RecordedExchange
     stop: Callable[[], None]
@@ -273,7 +273,7 @@ class Recorder:
         self.book = book
         self.counts = RecorderCounts()
         self.active: dict[int, ActiveExchange] = {}
-        """The exchanges that go on, by their number in the run."""
+        """The exchanges in progress, by their number in the run."""
         self._masker = masker
         self.clock = clock
         self._observer = observer
@@ -305,7 +305,7 @@ class Recorder:
         self._ticker = asyncio.get_running_loop().call_later(IDLE_NS / 1e9, self._tick)
 
     def count(self) -> None:
-        """Bring the bytes in `counts` up to date; those of an exchange that ends are anyway."""
+        """Update the bytes in `counts`; at the end of an exchange this happens anyway."""
         for exchange in self.active.values():
             self._count(exchange.taping)
 
@@ -390,7 +390,7 @@ class Recorder:
     # Stopping.
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for the streams, then cut those that go on."""
+        """Wait for the streams, then cut the remaining ones."""
         if not self.active:
             return
         self._drained.clear()

@@ -269,7 +269,7 @@ LOOK_S = 0.2
 """How often to look whether a tape is due."""
 PINNING_S = 10.0
 PATIENCE_S = 60.0
-"""How long to go on with the old tape where no new one could be made."""
+"""How long the old tape is used if no new one could be made."""
 
 
 class RingRecording:

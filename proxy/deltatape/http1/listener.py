@@ -113,7 +113,7 @@ Bound = tuple[socket.socket, ...]
 
 
 async def bind(address: Address, listeners: int = 1) -> list[Bound]:
-    """Bind sockets for so many listeners on one address; each accepts once a `Listener` has it.
+    """Bind sockets for this many listeners on one address; each accepts once a `Listener` has it.
 
     The system distributes connections among sockets on one port with `SO_REUSEPORT`.
 
@@ -148,7 +148,7 @@ def duplicates(sockets: Iterable[Listened]) -> Bound:
 
 
 def close_all(groups: Iterable[Bound]) -> None:
-    """Close sockets; one that another process has, too, goes on listening there."""
+    """Close sockets; a socket that another process shares keeps listening there."""
     for each in itertools.chain.from_iterable(groups):
         each.close()
 
@@ -234,7 +234,7 @@ class Listener:
         self._connections.discard(connection)
 
     async def drain(self) -> None:
-        """Accept no more connections, and leave those that are open as they are."""
+        """Accept no more connections; leave the open ones alone."""
         servers, self._servers = self._servers, []
         await stop_accepting(sock for server in servers for sock in server.sockets)
         for server in servers:
@@ -258,7 +258,7 @@ class Listener:
 
 
 def _lengthen_backlog(server: asyncio.Server) -> None:
-    """Let `BACKLOG` clients wait: asyncio accepts as many at once as it is told may wait."""
+    """Let `BACKLOG` clients wait; asyncio's own setting would also accept that many at once."""
     for sock in server.sockets:
         with socket.socket(fileno=os.dup(sock.fileno())) as same:
             same.listen(BACKLOG)
@@ -272,7 +272,7 @@ def _cannot_listen(address: Address, error: OSError) -> UsageError:
 
 
 def _unix_socket(path: str) -> socket.socket:
-    """Bind a socket that only its owner can reach, replacing that of a dead process."""
+    """Bind a socket that only its owner can reach, replacing the socket of a dead process."""
     place = Path(path)
     if place.is_socket() and not _is_answered(path):
         place.unlink()

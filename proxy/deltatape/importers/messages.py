@@ -203,7 +203,7 @@ def chat_call(ident: object, name: object, arguments: object) -> Json:
 
 
 def as_json(value: object) -> str:
-    """Return a value as JSON, as it stands in a text; "" for none."""
+    """Return a value as JSON text; "" for none."""
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
@@ -238,7 +238,7 @@ def _one_after_another(text: str) -> list[Json] | None:
 
 
 def object_in(value: object) -> Json:
-    """Return an object, also one that stands as JSON in a text; an empty one for all else."""
+    """Return an object, also one that is JSON in a text; an empty one for all else."""
     value = json_in(value)
     return value if isinstance(value, dict) else {}
 
@@ -263,5 +263,5 @@ def text_in(value: object) -> str:
 
 
 def objects(values: Iterable[object]) -> list[Json]:
-    """Return those of `values` that are objects."""
+    """Return the objects among `values`."""
     return [each for each in values if isinstance(each, dict)]

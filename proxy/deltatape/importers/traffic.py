@@ -46,7 +46,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 """Files that are known by how they begin."""
 _BINARY_SHARE = 10
-"""One control character in so many bytes makes a file binary."""
+"""A file with one control character among this many bytes is binary."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MARKUP = re.compile(r"\ufeff?\s*<(?:!--|(!doctype html|html|head|body)\b|[!?/a-z])", re.IGNORECASE)
 _SHOWN = 60

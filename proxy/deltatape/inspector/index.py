@@ -234,7 +234,7 @@ class IndexWriter:
         self._connection.execute("DELETE FROM exchanges WHERE tape = ?", [tape])
 
     def put_rows(self, tape: int, rows: Iterable[Row]) -> None:
-        """Write rows of a tape; a row replaces that of the same exchange."""
+        """Write rows of a tape; a row replaces an earlier one of the same exchange."""
         execute = self._connection.execute
         for row in rows:
             old = execute(
@@ -329,7 +329,7 @@ def _insert(connection: sqlite3.Connection, key: int | None, tape: int, row: Row
 
 
 def filtered(rows: Sequence[Row], only: Filter) -> list[Row]:
-    """Return those of `rows`, which no index holds, that a filter leaves."""
+    """Return the `rows`, which no index holds, that pass a filter."""
     if only == Filter():
         return [*rows]
     # In an index of their own, since a filter is a condition of SQL.
@@ -367,7 +367,7 @@ def _columns(row: Row) -> Iterator[object]:
 
 
 def _text(row: Row) -> str:
-    """Return what a text is looked for in."""
+    """Return all that a search looks in."""
     worst = row["worst"]
     shown = (
         f"{row['tape']}#{row['exchange']}",

@@ -49,7 +49,7 @@ _RUNNING_NS = 50_000_000
 """How long exchanges in progress may be analysed each time."""
 _MOST_RUNNING = 500
 MAX_STARTS = 3
-"""After so many starts without an end a tape is left out."""
+"""After this many starts without an end, a tape is left out."""
 _TOGETHER = 1000
 """How many rows of a sealed tape are taken at a time."""
 _SELDOM = 20
@@ -100,7 +100,7 @@ class _Unit:
     tapes: dict[str, TapeState] = field(default_factory=dict)
     """By their ids."""
     waits: bool = False
-    """Whether it is to be read."""
+    """Whether to read it."""
     again_ns: int = 0
     """When it may be read again: one that grows without a recorder is not read all the time."""
 

@@ -298,7 +298,7 @@ class Inspector:
     # What the index answers.
 
     async def _ask(self, question: Callable[[IndexReader], T]) -> T:
-        """Ask the index, in a thread of its own.
+        """Query the index, in its thread.
 
         Raises:
             Refused: there is none yet, or it is being made anew.

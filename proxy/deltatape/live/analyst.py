@@ -59,7 +59,7 @@ _AT_ONCE = TOGETHER
 """How many reports may wait for others: each of them wakes the recorder."""
 _PATIENCE = round(MAX_LATE_S / LATE_S)
 _MAX_HELD = 4096
-"""How many exchanges wait for those of other shards, at most."""
+"""The most exchanges that wait for exchanges of other shards."""
 _SELDOM = (20_000, 20, 100)
 """Thresholds of Python's garbage collector: exchanges leave no cycles behind."""
 _NICENESS = 10
@@ -162,7 +162,7 @@ class Analyst:
         self.look()
 
     def look(self) -> None:
-        """Report the exchanges that were announced, as far as they are on the disk."""
+        """Report the announced exchanges that are on the disk."""
         tapes = [tape for tape in self._tapes.values() if tape.mentioned or tape.late]
         ended: Iterable[tuple[_FollowedTape, Exchange]] = (
             (tape, exchange) for tape in tapes for exchange in _ended(tape)
@@ -179,7 +179,7 @@ class Analyst:
                 self._close(tape, tape.close)
 
     def _is_open(self, tape: _FollowedTape) -> bool:
-        """Check whether exchanges are missing that tell whether those of a tape were answered."""
+        """Return whether exchanges are still to come that may answer calls of a tape."""
         if self._sharded:
             return self._are_awaited() or any(held is tape for held, _ in self._held)
         return tape.announced > 0

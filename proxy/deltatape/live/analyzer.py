@@ -73,7 +73,7 @@ class LiveAnalyzer:
         ]
 
     def remember(self, name: str | None, exchange: Exchange) -> None:
-        """Take an exchange that was analysed before, for the conversations that go on."""
+        """Take an exchange that was analysed before, for conversations that continue."""
         analysis = analyse(self._joined(exchange), self._rules.app)
         self._add(name, digests_of(analysis, self._rules))
 

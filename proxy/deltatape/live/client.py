@@ -310,7 +310,7 @@ class LiveAnalysis(Generic[Tape]):
         return f"ended with exit code {await process.wait()}"
 
     def _introduce(self, followed: _Followed[Tape]) -> None:
-        """Name a tape to the process, with what is to be reported of it; one that exists."""
+        """Name an existing tape to the process, and what to report of it."""
         followed.introduced = not followed.tape.pending
         if not followed.introduced:
             if not self._over:
@@ -383,7 +383,7 @@ class LiveAnalysis(Generic[Tape]):
             self._observer.analysed(followed.tape, number, None)
 
     def _remember(self, closed: _Followed[Tape]) -> None:
-        """Keep in mind a closed tape, and drop those of its name that are too old."""
+        """Remember a closed tape, and forget those of its name that are too old."""
         name, newer = closed.tape.name, closed.ended
         kept = [(name, closed.tape.path, closed.ended)]
         for each in reversed(self._closed):

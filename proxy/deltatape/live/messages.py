@@ -18,7 +18,7 @@ M = TypeVar("M")
 
 
 class MessageCodec(Generic[M]):
-    """Writes dataclasses as lines of JSON, and reads them; each class has a `kind` of its own."""
+    """Writes dataclasses as lines of JSON, and reads them; `kind` names the class."""
 
     def __init__(self, *classes: type[Any]) -> None:
         self._classes: Mapping[str, type[M]] = {one.kind: one for one in classes}

@@ -40,7 +40,7 @@ def learned(
     known: Sequence[str] = (),
     hide: Callable[[str], str] = str,
 ) -> LearnedRules:
-    """Return what has to be volatile for the requests of `again` to match those of `recorded`.
+    """Return what must be volatile for the requests of `again` to match those of `recorded`.
 
     Args:
         recorded: what would be played.

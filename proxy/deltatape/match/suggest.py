@@ -136,7 +136,7 @@ def _shape(words: Sequence[str]) -> str:
 
 
 def _context(before: str) -> str:
-    """Return the end of what stands before a word, from the beginning of a word; "" for none."""
+    """Return the text right before a word, from the beginning of a word; "" for none."""
     line = re.split(f"[{''.join(MARKS)}\n]", before)[-1]
     text = line[-_CONTEXT:]
     if len(text) < len(line):

@@ -174,7 +174,7 @@ class VolatileRules:
         return value
 
     def masked_text(self, text: str) -> str:
-        """Return a text of a request with marks for what is masked wherever it stands."""
+        """Return a text of a request with everything masked replaced by marks."""
         return text if self._everywhere is None else self._everywhere(text)
 
 

@@ -1,13 +1,13 @@
 """What to send on a WebSocket, and after which message of the client.
 
-A tape has the messages of both sides in their order. What the server sent before the first message
-of the client is sent at once, what it sent after the client's nth message when that has come again:
-messages are matched as the bodies of requests are.
+A tape has the messages of both sides in order. What the server sent before the client's first
+message is sent at once; what it sent after the client's nth message, once that message comes again.
+Messages are matched like request bodies.
 
-Frames are sent as they were, byte by byte. A compressed message of which the tape has only the
-text, since a credential was masked in it, is sent in stored blocks: so the messages after it, which
-may refer to it, can still be read. For a client that has not agreed to compression, messages are
-sent without it. Pongs are left out: they are answers, which the player gives itself.
+Frames are sent as recorded, byte by byte. Where the tape has only the text of a compressed message,
+because a credential was masked in it, the message is sent in stored blocks: later messages, which
+may refer to it, can still be decompressed. A client that has not agreed to compression gets
+uncompressed messages. Pongs are left out: the player answers pings itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class SocketScript:
     answers: tuple[SocketAnswer, ...]
     """One more than those: the first one follows the handshake."""
     closing: bytes
-    """The server's close frame, where it answers that of the client; empty if there is none."""
+    """The server's close frame that answers the client's; empty if there is none."""
     deflate: Deflate | None
     """How the messages are compressed."""
     ending: EndReason | None

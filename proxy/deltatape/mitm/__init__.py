@@ -1,7 +1,7 @@
 """Run the recorder inside mitmproxy, for applications without a configurable base URL.
 
 In mitmproxy: `addon` is the file that it loads, `recorder` has the hooks, `run` tapes exchanges,
-`hosts` says of which hosts, `flows` describes mitmproxy's objects, `addon_log` sends messages, and
+`hosts` selects the hosts, `flows` describes mitmproxy's objects, `addon_log` sends messages, and
 `run_session` has the tapes analysed, or leaves that to deltatape.
 
 In deltatape: `session` is a session of `record` whose `recording` is a mitmproxy; `mitmdump` runs

@@ -1,4 +1,4 @@
-"""The hosts that are taped: those of LLM providers, and what the user adds.
+"""The hosts to tape: LLM providers, and what the user adds.
 
 A pattern is a host name, or one with `*` for any characters (`*.example.com`), in any case.
 """

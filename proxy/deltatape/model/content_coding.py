@@ -125,7 +125,7 @@ class _Zstd:
 
 class _Brotli:
     def __init__(self) -> None:
-        # Imported here: an extra, of which most tapes have no need.
+        # Imported here: an extra that most tapes do not need.
         import brotli  # type: ignore[import-untyped]  # noqa: PLC0415
 
         self._error = brotli.error
@@ -317,7 +317,7 @@ def decoded(
     Args:
         pieces: of the body, in order.
         codings: as `parse_codings` returns them.
-        hidden: spans of the decoded body, of which asterisks are returned.
+        hidden: spans of the decoded body to replace by asterisks.
     """
     decoder = ContentDecoder(codings)
     plain = [decoder.feed(piece) for piece in pieces]
@@ -344,7 +344,7 @@ class DecodedBody(NamedTuple):
 def decode_body(
     body: bytes, codings: Sequence[str], hidden: Iterable[tuple[int, int, str]] = ()
 ) -> DecodedBody:
-    """Return a whole body decoded; as it is if nothing can be decoded, or if it is plain JSON.
+    """Return a whole body decoded; unchanged if nothing can be decoded, or if it is plain JSON.
 
     Args: see `decoded`.
     """

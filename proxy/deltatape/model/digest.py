@@ -68,7 +68,7 @@ class DeliveredCall:
     fragments: tuple[str, ...]
     status: CallStatus
     span: Span | None = None
-    """From its first to its last byte in the response body; other calls may stand in between."""
+    """From its first to its last byte in the response body; other calls may lie in between."""
     line: int | None = None
     """The tape line of the record that completes it."""
     torn: tuple[int, ...] = ()
@@ -177,14 +177,14 @@ class Digest:
     text_calls: tuple[DeliveredCall, ...] = ()
     """The calls that the model wrote into its text."""
     asked_at: tuple[tuple[RepeatedCall, Span], ...] = ()
-    """Where the arguments of the last calls in the history stand in the request's body."""
+    """The spans of the last calls' arguments in the request's body."""
     failed: bool = False
     """Whether there is no complete answer: an error, or a cut. False while it is in progress."""
     content: str = ""
     """The reply's text, at most `MAX_CONTENT` characters of it."""
     content_ends: tuple[int, ...] = ()
     """Where in `content` each delivered fragment ends, ascending. None if the text came at once, or
-    in several parts, of which an application may keep one."""
+    in several parts: an application may keep one of these alone."""
     torn: tuple[int, ...] = ()
     """Fragments, by their place in `content_ends`, in which a network read ended in the middle of
     a character."""

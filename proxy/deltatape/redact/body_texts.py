@@ -38,9 +38,9 @@ _bodies = ClearedTexts()
 
 
 def texts_to_search(data: bytes) -> list[bytes] | None:
-    """Return texts of which `may_hold_secret` finds something in one if the body has secrets.
+    """Return shorter texts to search: if the body has secrets, `may_hold_secret` finds one in them.
 
-    None: `data` has to be searched itself.
+    None: search `data` itself.
     """
     unfolded = unfold(data)
     data = data if unfolded is None else unfolded.plain
@@ -62,7 +62,7 @@ def texts_to_search(data: bytes) -> list[bytes] | None:
 
 
 def _unrepeated(data: bytes) -> list[bytes] | None:
-    """Return what stands between quotation marks, once; None if a secret may stand around one."""
+    """Return the strings of a body, each once; None if a secret may include a quotation mark."""
     members = dict.fromkeys(data.split(b',"'))  # fewer, so that less is split for the parts
     parts = dict.fromkeys(b'"'.join(members).split(b'"'))
     texts = [b'"'.join((*parts, b""))]
@@ -92,11 +92,11 @@ _SHAPES = 2048
 """How many shapes are remembered before all are forgotten."""
 
 _Places: TypeAlias = Callable[[Sequence[str]], tuple[str, ...]]
-"""Returns what stands at some places of an event that is split at its quotation marks."""
+"""Returns the parts at some places of an event that is split at its quotation marks."""
 
 
 class _Shape(NamedTuple):
-    """Where the strings of an event stand, and to which texts they belong, in order."""
+    """The places of an event's strings, and the texts that they belong to, in order."""
 
     channels: tuple[Hashable, ...]
     trails: tuple[Hashable, ...]
@@ -113,20 +113,20 @@ class _Rows(NamedTuple):
 
 
 class _Shapes:
-    """Knows where the strings of events stand that are like others before."""
+    """Remembers where strings are in events of the same structure."""
 
     def __init__(self) -> None:
         self._known: dict[
             str, tuple[_Places, dict[Hashable, tuple[_Places, dict[Hashable, _Shape]]]]
         ] = {}
-        """By the structure of an event: where the names of its members stand; by these, where its
-        marks stand."""
+        """By the structure of an event, the places of its members' names; by these names, those of
+        its marks."""
         self._count = 0
         self._numbers: dict[Hashable, int] = {}
         """Numbers in place of channels and trails, which take long to compare."""
 
     def texts(self, events: Sequence[str], *, is_stream: bool) -> Iterator[list[str]]:
-        """Yield the strings that make a text together: those of a `Channel`, several each.
+        """Yield the strings of each text, which are those of a `Channel`; at least two.
 
         In a stream also those of a trail, where these are of several channels.
 
@@ -157,7 +157,7 @@ class _Shapes:
             yield from by_trail.values()
 
     def _read(self, events: Iterable[str]) -> list[_Rows]:
-        """Return the strings of the events of a stream, with what stands for `_ESCAPES`."""
+        """Return the strings of a stream's events, with the replacements of `_ESCAPES`."""
         if self._count > _SHAPES or len(self._numbers) > 2 * _SHAPES:
             self.__init__()  # type: ignore[misc]
         found: list[_Rows] = []
@@ -259,8 +259,8 @@ _SHORT = 500
 _OFTEN = 8
 """How often the strings of a text come on average where most of them are repeated."""
 _FEW, _LONGEST = 5, 128
-"""So often is a string repeated, and so many characters long, to see what any number of repetitions
-shows: what a pattern needs comes in three of them or is in its shortest match, and all groups of
+"""Repetitions of a string, and the longest such string in characters, that show as much as any
+number: what a pattern needs comes in three of them or is in its shortest match, and all groups of
 digits that may be encoded text come in five."""
 _TIMES, _WINDOW = 16, 1024
 """The same where there may be encoded text, or text around it: twice base64 of what decides."""
@@ -293,7 +293,7 @@ def _is_repeatable(text: str) -> bool:
 
 
 def _abridged(text: str, times: int) -> str:
-    """Return `text` so often that more of it would show nothing more, between other text.
+    """Repeat `text`, between other text, until more repetitions would show nothing new.
 
     What is left out is as many groups of digits, whatever is encoded and how often.
     """
@@ -304,7 +304,7 @@ def _abridged(text: str, times: int) -> str:
 
 
 def _repetition(text: str) -> str:
-    """Return `text` so often that more of it would show nothing more."""
+    """Repeat `text` until more repetitions would show nothing new."""
     few = text * (_FEW + _LONGEST // max(len(text), 1))
     return few if not may_encode_text(few.encode("latin-1")) else _abridged(text, 2 * _WINDOW)
 
@@ -315,7 +315,7 @@ def _may_hold_repeated(text: str) -> bool:
     return may_hold_secret(_repetition(text).encode("latin-1"))
 
 
-# Documents of which no two strings make a text together.
+# Documents in which no two strings belong to one text.
 
 _VALUES = re.compile(
     r'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"\s*+:)|"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"'
@@ -325,7 +325,7 @@ _VALUES = re.compile(
 
 
 def has_single_strings(text: str) -> bool:
-    """Return True only if `text` is a JSON object whose strings all stand at places of their own.
+    """Return True only if `text` is a JSON object in which no two strings have the same place.
 
     Then no string is joined with another. Of one shape, all have or none has.
     """

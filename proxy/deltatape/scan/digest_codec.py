@@ -179,7 +179,7 @@ _Reader: TypeAlias = Callable[[Any], Any]
 
 @cache
 def _reader(hint: Any) -> _Reader | None:
-    """Return the function that makes a value of this type from JSON; None: JSON has it as it is."""
+    """Return the function that makes a value of this type from JSON; None: none is needed."""
     of, inner = get_origin(hint), get_args(hint)
     if of in {Union, UnionType}:
         return _optional(next(each for each in inner if each is not NoneType))

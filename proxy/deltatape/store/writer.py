@@ -122,8 +122,8 @@ class TapeWriter:
             source: what kind of recorder feeds it.
             alarm: gets one line per kind of trouble; may be called from another thread.
             thread: creates and writes the tape; None: one of its own, which is waited for.
-            origin: the recording of which the tape is a shard; then times count from its beginning.
-            name: what requests call the tape; of a shard.
+            origin: the recording that the tape is a shard of; then times count from its beginning.
+            name: what requests call the tape, if it is a shard.
 
         Raises:
             UsageError: `stem` is not a valid name. Disk errors are not raised: see `path`.

@@ -1,8 +1,8 @@
 """The search for client algorithms that reproduce what an application did.
 
-First the presets and every single mistake; only if none of them fits, pairs, then triples, of which
-at least one, or two, change anything by themselves. The number of steps is bounded. A point is
-dropped if its mistakes include all those of another one that fits. Nothing is tried if the
+First the presets and every single mistake. Only if none fits, pairs with at least one mistake that
+has an effect alone, then triples with at least two. The number of steps is bounded. A point is
+dropped if its mistakes include all mistakes of another point that fits. Nothing is tried if the
 application repeats what no client can make of the stream (`reach.py`).
 """
 

@@ -26,7 +26,7 @@ class TextSource:
         self._found: dict[str, tuple[int, int]] = {}
 
     def find(self, literal: str, at: int) -> int:
-        """Where `literal` next stands at or after `at`; the end of the text if it does not."""
+        """Return the next position of `literal` from `at` on, or the end of the text."""
         asked, answer = self._found.get(literal, (0, -1))
         if not asked <= at <= answer:
             found = self.text.find(literal, at)
@@ -35,7 +35,7 @@ class TextSource:
         return answer
 
     def first(self, literals: tuple[str, ...], at: int) -> tuple[int, int]:
-        """Where the next of `literals` starts and ends; the end of the text twice if none comes."""
+        """Return start and end of the next of `literals`; both are the text's end if none comes."""
         start, literal = min((self.find(literal, at), literal) for literal in literals)
         return start, min(start + len(literal), self.end)
 
@@ -45,11 +45,11 @@ class TextSource:
         return blanks.end() if blanks else at
 
     def starts(self, literal: str, at: int) -> bool:
-        """Return whether `literal` stands at `at`."""
+        """Return whether `literal` starts at `at`."""
         return self.text.startswith(literal, at)
 
     def cut(self, literal: str, at: int) -> bool:
-        """Return whether the text ends at `at`, or within a `literal` that stands there."""
+        """Return whether the text ends at `at`, or within a `literal` that starts there."""
         rest = self.text[at : at + len(literal)]
         return at + len(rest) == self.end and literal.startswith(rest) and rest != literal
 
@@ -128,14 +128,14 @@ def consecutive_calls(
 
 
 def extend_last(calls: Sequence[WrittenCall], end: int) -> list[WrittenCall]:
-    """Return `calls`, the last of which reaches to `end`."""
+    """Return `calls` with the last one extended to `end`."""
     return [*calls[:-1], replace(calls[-1], end=end)]
 
 
 def close_wrapper(
     source: TextSource, calls: Sequence[WrittenCall], closer: str
 ) -> Sequence[WrittenCall]:
-    """Return `calls`, the last of which includes the wrapper's closing tag if that follows."""
+    """Return `calls` with the last one extended over the wrapper's closing tag, if that follows."""
     at = source.blanks(calls[-1].end) if calls else source.end
     return extend_last(calls, at + len(closer)) if source.starts(closer, at) else calls
 

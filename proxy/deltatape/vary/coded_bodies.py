@@ -120,7 +120,7 @@ def _zstd_encoder() -> _Encoder:
 
 
 def _brotli_encoder() -> _Encoder:
-    # Imported here: an extra, of which most tapes have no need.
+    # Imported here: an extra that most tapes do not need.
     import brotli  # type: ignore[import-untyped]  # noqa: PLC0415
 
     coder = brotli.Compressor()

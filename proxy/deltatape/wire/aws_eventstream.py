@@ -223,12 +223,12 @@ def payload_span(message: bytes) -> tuple[int, int]:
 
 
 def checksum(data: bytes | bytearray) -> int:
-    """Return the checksum of a message, of which `data` is all but that, or of the two lengths."""
+    """Return the checksum of `data`: a message without its checksum, or the two lengths."""
     return crc32(data)
 
 
 class HeaderPlace(NamedTuple):
-    """Where a header stands, and the type of its value."""
+    """The spans of a header's name and value, and the value's type."""
 
     name: tuple[int, int]
     kind: int

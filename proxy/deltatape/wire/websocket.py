@@ -179,12 +179,12 @@ _NO_KEY = bytes(_KEY)
 
 
 def whole_message_head(side: Side, opcode: int, size: int) -> FrameHead:
-    """Return the head of a frame for a whole message of which only the bytes are known."""
+    """Return the head of a frame for a whole message whose original frames are unknown."""
     return FrameHead(opcode, size, mask=_NO_KEY if side is Side.CLIENT else b"")
 
 
 def apply_mask(data: bytes, key: bytes, at: int = 0) -> bytes:
-    """Mask or unmask `data`, which begins at offset `at` of a payload; as it is without a key."""
+    """Mask or unmask `data`, which begins at offset `at` of a payload; unchanged without a key."""
     if not key or not data:
         return data
     turned = key[at & 3 :] + key[: at & 3]

@@ -68,7 +68,7 @@ class ArgumentsForm(enum.Enum):
     VALUE = "value"
     """A JSON object."""
     FREE = "free"
-    """A string or value that is not a JSON object: code, a list of queries, nothing at all."""
+    """A string or value that is not a JSON object: code, a list of queries, nothing."""
 
 
 class ItemShape(NamedTuple):
@@ -203,7 +203,7 @@ PARTS = {
     "reasoning_text": (Channel.REASONING, "text"),
     "summary_text": (Channel.REASONING, "text"),
 }
-"""By type of a part: where its text goes, and the member it stands in."""
+"""By type of a part: the channel of its text, and the member that holds it."""
 
 _Stream = tuple[TextGroup, Channel]
 

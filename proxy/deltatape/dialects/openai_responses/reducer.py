@@ -39,7 +39,7 @@ from deltatape.model.stream import Event
 from deltatape.wire.json_value import read_object
 
 FINISHES = frozenset({"completed", "incomplete", "failed", "cancelled"})
-"""The statuses after which nothing comes; each has an event of its own."""
+"""The final statuses; each has its own event."""
 _ABNORMAL = FINISHES - {"completed"}
 POLICY = DialectPolicy(abnormal=_ABNORMAL, explicit_end=True)
 _PREFIX = "response."
@@ -67,7 +67,7 @@ _TEXT_PARTS: Mapping[str, _Place] = {
     "response.reasoning_summary_text": ("reasoning", Channel.REASONING, TextGroup.SUMMARY),
 }
 _FIELDS = {Channel.REFUSAL: "refusal"}
-"""Members with a whole text where that is not `text`."""
+"""Members with a whole text, if that is not `text`."""
 _INDEX = {TextGroup.CONTENT: "content_index", TextGroup.SUMMARY: "summary_index"}
 
 
