@@ -105,7 +105,7 @@ class PinAround:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopTaping:
-    """To the addon: end the recording; streams may go on for some seconds."""
+    """To the addon: end the recording; streams may continue for some seconds."""
 
     kind: ClassVar = "stop-taping"
     reason: str

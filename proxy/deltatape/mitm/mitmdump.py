@@ -283,7 +283,7 @@ class Mitmdump:
 
 
 def _is_written(ca: Path) -> bool:
-    """Return whether a certificate is there and written to its end, or cannot be read at all."""
+    """Return whether a certificate is written to its end, or cannot be read."""
     try:
         return b"-----END CERTIFICATE-----" in ca.read_bytes()
     except FileNotFoundError:

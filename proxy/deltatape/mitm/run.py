@@ -448,7 +448,7 @@ class MitmRun:
             self._session.remark(f"#{taping.number} {_ended_line(flow, reason)}")
 
     def _cut(self, ident: str) -> None:
-        """End the taping of an exchange that goes on."""
+        """Stop taping an exchange in progress."""
         taping = self._open.pop(ident)
         taping.end(EndReason.STOPPED, "mitmproxy ended")
         self._recorder.ended(taping)
@@ -456,7 +456,7 @@ class MitmRun:
     # The end.
 
     def drain(self, grace_s: float, then: Callable[[], None]) -> None:
-        """Let streams go on for `grace_s` at most, and let their last bytes leave."""
+        """Let streams continue for at most `grace_s`, and let their last bytes leave."""
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._drain(grace_s, then))
 

@@ -181,7 +181,7 @@ class RedirectingProxy:
     def __init__(
         self, hosts: Sequence[str], tell: Tell, environment: Mapping[str, str] = os.environ
     ) -> None:
-        """Create a guard; `environment` is that of mitmproxy and of the command."""
+        """Create a guard; mitmproxy and the command run in `environment`."""
         self._hosts = tuple(hosts)
         self._environment = environment
         self._tell = tell

@@ -21,7 +21,7 @@ class Mark(enum.StrEnum):
     UNANSWERED = "unanswered"
     """Its calls were delivered, and no later request answers them."""
     LOST_CALL = "lost-call"
-    """A call of its reply is missing in the request that goes on from it."""
+    """A call of its reply is missing in the request that continues from it."""
     ORPHAN_RESULT = "orphan-result"
     """Its request has a result of a call that it does not have."""
 
@@ -96,6 +96,6 @@ class ExchangeRow:
     thread: int
     """The number of the first exchange of its conversation; its own where it begins one."""
     before: int | None
-    """The number of the exchange that its request goes on from or repeats."""
+    """The number of the exchange that its request continues or repeats."""
     marks: tuple[Mark, ...]
     """In the order of `Mark`."""

@@ -27,7 +27,7 @@ class EventSource(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapeContext:
-    """What a tape contains besides its exchanges, in order."""
+    """What else is on a tape besides its exchanges, in order."""
 
     logs: tuple[LogEntry, ...] = ()
     clients: tuple[ClientChange, ...] = ()
@@ -93,7 +93,7 @@ class TimeAxis:
     end_ns: int | None = None
     """The exchange ended."""
     phases: tuple[AxisPhase, ...] = ()
-    """In order, without gaps; on a WebSocket those of each response."""
+    """In order, without gaps; on a WebSocket the phases of each response."""
     dead_zones: tuple[DeadZone, ...] = ()
     """In order."""
 
@@ -112,7 +112,7 @@ class RequestPromise:
 
 
 class CallPlace(NamedTuple):
-    """A call of a reply, and where it stands."""
+    """A call of a reply, with its events and its place in the text."""
 
     list: str
     """`calls`, `server_calls` or `text_calls`, as in `show --calls --format json`."""
@@ -193,7 +193,7 @@ class Term:
     confidence: Confidence | None
     """Only a verdict that blames somebody has one."""
     shown: str
-    """The verdict as shown; `PARTY` stands for one of `PARTIES`."""
+    """The verdict as shown; `PARTY` is replaced by one of `PARTIES`."""
     means: str
     then: str
     """What to do next."""

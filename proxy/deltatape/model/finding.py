@@ -95,7 +95,7 @@ class ComparedPlace:
     request_span: Span | None
     """Bytes of the finding's own request body that say otherwise."""
     evidence: str
-    """What stands there, escaped, <= 200 characters."""
+    """What is there, escaped, <= 200 characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -208,7 +208,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The assistant message rebuilt from an exchange. Properties are those of the first choice."""
+    """The assistant message rebuilt from an exchange. Properties are about the first choice."""
 
     dialect: str
     choices: tuple[Choice, ...]

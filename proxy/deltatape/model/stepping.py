@@ -1,4 +1,4 @@
-"""The calls of a reply as they are built: after each event, by the reference and by suspects."""
+"""The state of a reply's calls after each event, for the reference and for suspects."""
 
 import enum
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ class SteppedClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:
-    """An answer as it is built: correctly, and by clients that err."""
+    """An answer after each event, built by a correct client and by wrong ones."""
 
     tape: str
     exchange: int

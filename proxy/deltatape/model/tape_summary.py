@@ -19,9 +19,9 @@ class TapeSummary:
     """Facts about a tape as a whole. Times are nanoseconds since `recorded_at`."""
 
     until_ns: int
-    """The last moment at which the recorder is known to have watched: that of any record."""
+    """The last moment at which the recorder is known to have watched: the time of any record."""
     stop: str | None = None
-    """Why recording ended; None: it goes on, or a crash ended it."""
+    """Why recording ended; None: it continues, or a crash ended it."""
     exit_code: int | None = None
     """The exit code of the application that the recorder ran."""
     recording: bool = False

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MCP = "mcp"
-"""What stands for a dialect in the reply of such an exchange, which no model wrote."""
+"""The dialect shown for the reply of such an exchange, which no model wrote."""
 _STDIO = ".stdio.invalid"
 """How the host of an upstream ends that is a server on stdin and stdout: no host is called so.
 

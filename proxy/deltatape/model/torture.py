@@ -8,7 +8,7 @@ class RunVerdict(enum.StrEnum):
     """The result of one run."""
 
     SAME = "same"
-    """The outcome is that of the tape as it is."""
+    """The outcome equals that of the unchanged tape."""
     REPORTED = "told"
     """The stream was broken, and the command said so."""
     DIFFERS = "differs"

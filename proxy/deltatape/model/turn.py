@@ -38,7 +38,7 @@ class OrphanResult:
     twice: bool = False
     """Whether the call is there, and has its result already."""
     same_conversation: bool = False
-    """Whether the request goes on from the very history to which the call was delivered."""
+    """Whether the request continues exactly the history that the call was delivered to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class RepeatedIdenticalCall:
     times: int
     """How often since the user last spoke, this time included."""
     first: int | None
-    """The exchange that delivered it first, as far as it is on the tape."""
+    """The exchange that delivered it first, if that is on the tape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +141,11 @@ class Continuation:
     """How many replies so far were changed in just this way, this one included; those that lost the
     same words count once: a word may be removed on purpose."""
     followed: int | None = None
-    """The first later exchange that repeats the answer to this one and goes on from it."""
+    """The first later exchange that repeats the answer to this one and continues from it."""
     restored: bool = False
     """Whether that one has the system prompt that this one lacks, and the one before had."""
     unkept: int = 0
-    """How many answers in a row the user's messages go on without, this one included."""
+    """How many answers in a row the history lacks between user messages, this one included."""
 
     @property
     def reply(self) -> Digest:
@@ -174,7 +174,7 @@ class MisplacedMessage:
     donor: Digest
     """The exchange whose reply it is, or whose call it answers."""
     own: Digest | None
-    """The exchange whose reply should stand there, or whose call should be answered."""
+    """The exchange whose reply belongs there, or whose call should be answered."""
     place: int
     """The position of the message in the request's history."""
     call: DeliveredCall | None = None

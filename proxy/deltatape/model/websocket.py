@@ -44,7 +44,7 @@ class FramePiece(NamedTuple):
     opcode: int
     """The opcode of the frame; 0 if it is `raw`."""
     head: FrameHead | None
-    """None: the frame of this side that has begun goes on."""
+    """None: the piece continues this side's present frame."""
     at: int
     """Where in the frame's payload, as it was on the wire, it begins."""
     data: bytes
@@ -53,7 +53,7 @@ class FramePiece(NamedTuple):
     """In a compressed message, the payload that `data` was made of, unmasked; None where it is not
     kept, since a credential is in it, and where `data` is the payload itself."""
     more: bool = False
-    """Whether the payload goes on in the next piece of this side."""
+    """Whether the payload continues in the next piece of this side."""
     raw: bool = False
     """Whether `data` is no frame, but what the side sent in the place of one: an incomplete head,
     or what follows an impossible length."""
@@ -78,7 +78,7 @@ class Message:
     """A message, or a control frame, in the order in which they ended."""
 
     number: int
-    """Among those of both sides, from 0."""
+    """Its number among the messages of both sides, from 0."""
     side: Side
     opcode: int
     data: bytes

@@ -80,7 +80,7 @@ class PlayContext(Protocol):
 
 
 def query_of(head: ParsedRequestHead, body: bytes) -> MatchQuery:
-    """Return a request as it is matched: the content-coding of its body undone."""
+    """Return a request for matching: its body without content-coding."""
     content, fault = decode_body(body, content_codings(head.fields))
     return MatchQuery(
         method=head.method, target=head.target, body=content, fault=fault.detail if fault else ""

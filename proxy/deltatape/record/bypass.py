@@ -14,7 +14,7 @@ from deltatape.doctor.sources import Limits
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 
 LOOKING_S = 6.0
-"""How long to wait at the end for searches that still run; each has a limit of its own."""
+"""How long to wait at the end for running searches; each has its own limit."""
 _SHOWN = 3
 
 Places = tuple[Hardcoded, ...]

@@ -416,7 +416,7 @@ class OtlpPush(BackgroundTask):
             await self._push()
 
     async def _push(self) -> None:
-        """Push in a thread of its own: those of the loop resolve names, and exit must not wait."""
+        """Push in a separate thread: the loop's threads resolve names, and exit must not wait."""
         self._sample = self._take()
         loop = asyncio.get_running_loop()
         done = asyncio.Event()

@@ -30,7 +30,7 @@ AT_ONCE = 2
 WAITING = 32
 LIMIT_S = 60.0
 GRACE_S = 5.0
-"""How long commands may go on when the recorder ends."""
+"""How long commands may still run when the recorder ends."""
 
 _TERMINATED_S = 2.0
 """How long a command that was asked to end may take before it is killed."""

@@ -1,4 +1,4 @@
-"""The page of `record --open`: `deltatape open` in a process of its own; no stream waits for it."""
+"""The page of `record --open`: `deltatape open` in a separate process; no stream waits for it."""
 
 import asyncio
 import os

@@ -54,7 +54,7 @@ _BLOCK = 1 << 16
 _SETTINGS = {
     name: variables for each in PROVIDERS.values() for name, variables in each.settings.items()
 }
-"""By header field, the variables that its value stands in."""
+"""By header field, the variables that hold its value."""
 _ONCE = frozenset(
     {
         b"connection",

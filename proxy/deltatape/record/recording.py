@@ -158,7 +158,7 @@ class RecordingPart(Protocol):
         """Stop waiting for streams and their analysis."""
 
     async def failed(self) -> None:
-        """Wait until nothing can be recorded any more, for ever as a rule."""
+        """Wait until nothing can be recorded any more; usually that never happens."""
 
     async def stop(self, reason: str, code: int | None) -> None:
         """Stop accepting, wait for streams, and end the tapes once they are analysed."""
@@ -190,7 +190,7 @@ class Shared:
 
 
 class Recording:
-    """One process's part of a run: all of it, as a rule."""
+    """One process's part of a run, usually all of it."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from deltatape.store.packing import Sealed, seal
 from deltatape.store.ring import held, is_finished
 
 LOOK_S = 1.0
-"""How often the folder is looked through."""
+"""How often the folder is searched."""
 _NICENESS = 15
 _TRIES = 50
 _TRY_S = 0.1

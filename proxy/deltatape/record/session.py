@@ -62,7 +62,7 @@ _SEVERAL = 2
 WITHOUT_WORKERS = "failed"
 """Why a run ends in which nobody records any more."""
 NOBODY_RECORDS = 125
-"""Its exit code, that of a run in which something could not be taped."""
+"""The exit code of a run in which something could not be taped."""
 
 
 class Session:

@@ -134,7 +134,7 @@ class StdioTaping:
         self._lines = {side: _Lines() for side in Side}
         self._open: dict[str, _OpenExchange] = {}
         self._heard: _OpenExchange | None = None
-        """The exchange of what the server says of its own accord."""
+        """The exchange of messages that the server sends unasked."""
         self.ago_ns = 0
         """How long ago what is being taped has come."""
         self._client_left = False

@@ -69,7 +69,7 @@ def server_name(argv: Sequence[str]) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return `name` as it can stand in a URL and in a file's name."""
+    """Return `name` in a form that URLs and file names can contain."""
     return _NAME.sub("-", name).strip(".-")[:_LONGEST_NAME] or "server"
 
 

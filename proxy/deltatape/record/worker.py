@@ -44,7 +44,7 @@ _LENGTH = 8
 _SELDOM = (5_000, 20, 100)
 """Thresholds of Python's garbage collector, as without workers."""
 _OWN = 40
-"""Numbers of exchanges beyond 2 to the power of this are those of a worker that got none."""
+"""Exchanges with numbers above 2 to the power of this are of a worker that got none."""
 
 
 class Worker:

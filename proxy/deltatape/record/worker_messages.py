@@ -178,7 +178,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """To a worker: accept no more connections, and cut streams that go on after that time."""
+    """To a worker: accept no more connections, and cut streams that last longer than this."""
 
     kind: ClassVar = "drain"
     timeout_s: float

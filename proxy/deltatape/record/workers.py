@@ -69,7 +69,7 @@ ASK_S = LAG_NS / 1e9
 PATIENCE_S = 30.0
 """How long a worker may take to end its tapes."""
 _BATCH = 512
-"""Numbers that are written at once: as many bytes as a pipe takes whole or not at all."""
+"""How many numbers are written at once: so few that a pipe takes all or none."""
 _LENGTH = 8
 
 

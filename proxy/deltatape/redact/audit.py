@@ -319,7 +319,7 @@ class Auditor:
         self._check_order(number, record)
 
     def damaged(self, number: int, message: str) -> None:
-        """Report that line `number` cannot be read at all."""
+        """Report that line `number` is unreadable."""
         self._problem(ProblemKind.DAMAGE, number, 0, message)
 
     def report(self, *, recording: bool) -> AuditReport:

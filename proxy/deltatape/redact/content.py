@@ -90,7 +90,7 @@ _SCHEMAS = frozenset(
         "parametersJsonSchema",
     )
 )
-"""Keys under which a JSON Schema stands."""
+"""Keys whose value is a JSON Schema."""
 
 _PROSE = frozenset(("description", "title", "default", "example", "examples", "$comment"))
 """Keys of a JSON Schema, and of a tool, that hold prose."""

@@ -131,7 +131,7 @@ class ChecksumErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncodedBody:
-    """A redacted request body that stands on the tape without its content-coding."""
+    """A redacted request body that the tape has without its content-coding."""
 
     data: bytes
     masked: tuple[MaskedSpan, ...]
@@ -274,7 +274,7 @@ class _JoinedMessages:
 
 
 class ReadableBody(NamedTuple):
-    """A body as it is searched."""
+    """A body in the form that is searched."""
 
     coded: ContentCoding
     plain: bytes
@@ -285,11 +285,11 @@ class ReadableBody(NamedTuple):
 
 class _Plan(Protocol):
     def __call__(self, *, may_hold: bool) -> None:
-        """Plan what is to be done, after a search if there may be a secret."""
+        """Plan the changes, after a search if there may be a secret."""
 
 
 class _Waiting(NamedTuple):
-    """A record or a body that is to be searched."""
+    """A record or a body to search."""
 
     texts: Sequence[bytes] | None
     """`may_hold_secret` finds something in one if there is a secret; None: only an exact search
@@ -379,7 +379,7 @@ class RedactionPlanner:
             body.hidden |= self._pending_decoded.pop(body.exchange, {})
 
     def _add_frame(self, line: int, exchange: int, record: FrameRecord) -> None:
-        """Add a piece of a message, which is a body of its own; so is every control frame."""
+        """Add a piece of a message; each message, and each control frame, is a separate body."""
         side = _SIDES[record.side]
         apart = record.raw or is_control(record.opcode)
         body = RecordedBody(exchange=exchange, side=side) if apart else self._body(exchange, side)
@@ -464,7 +464,7 @@ class RedactionPlanner:
             self._enqueue_body(body)
 
     def _close_joined(self, key: tuple[int, BodySide]) -> None:
-        """Have the messages of a side searched together, besides each by itself."""
+        """Search the messages of a side together, and each by itself."""
         joined = self._joined.pop(key, None)
         if joined is not None and len(joined.starts) > 1:
             data = bytes(joined.body.data)
@@ -827,7 +827,7 @@ class TapeRewriter:
 def _rehashed(
     value: Mapping[str, object], hashes: tuple["hashlib._Hash", "hashlib._Hash"], *, lossy: bool
 ) -> Mapping[str, object]:
-    """Return a value with the new hash; as it is if the old one did not fit, but for losses."""
+    """Return a value with the new hash; unchanged if the old hash was wrong without a loss."""
     if value["sha256"] != hashes[0].hexdigest() and not lossy:
         return value
     return {**value, "sha256": hashes[1].hexdigest()}

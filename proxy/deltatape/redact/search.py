@@ -60,11 +60,11 @@ def _found(data: bytes, frame: Callable[[LayeredView], FramedBody]) -> tuple[lis
 
 
 _Channels: TypeAlias = dict[Channel, list[tuple[int, int]]]
-"""Where the strings of each channel stand in the data of a body."""
+"""The strings of each channel in the data of a body."""
 
 
 def _channels(frame: FramedBody) -> tuple[_Channels, _Channels]:
-    """Return the strings of a body by `Leaf.channel`, and those of a stream by `Leaf.trail`."""
+    """Return the strings of a body by `Leaf.channel`, and of a stream also by `Leaf.trail`."""
     by_index: _Channels = {}
     by_keys: _Channels = {}
     for start, end in frame.events:

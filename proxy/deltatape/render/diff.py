@@ -39,7 +39,7 @@ _LONG = 80
 _MOST_DIFFERENCES = 6
 _MOST_HEADERS = 6
 _OFTEN = 3
-"""An alteration of at least so many events is shown once."""
+"""An alteration of at least this many events is shown once."""
 _ABSENT = "(absent)"
 _STYLES = {
     ChangeKind.EQUAL: DIM,

@@ -164,7 +164,7 @@ from pathlib import Path
 TAPE = Path(__file__).with_name("$tape")
 CODES = "$codes"
 REQUESTS = $requests
-"""How many an app sends that goes on as it should."""
+"""How many requests an app sends that continues correctly."""
 DELTATAPE = [sys.executable, "-m", "deltatape"]
 LIMIT_S = 60
 

@@ -20,7 +20,7 @@ _WIDTH = 110
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
 _TICKS = re.compile("`+")
 _NOTHING = "<!-- -->"
-"""What stands between a character that would act and the one behind it, and is not shown."""
+"""Is put before a character that Markdown would interpret, and is not shown."""
 _ACTIVE = re.compile(r"(@|#|://|www\.)")
 _SHOWN = 160
 

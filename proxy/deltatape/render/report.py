@@ -19,7 +19,7 @@ from deltatape.render.lines import DIM, LEAST, STYLES, WIDTH, Cell, Line, Styled
 from deltatape.render.sarif import SarifLog
 
 _Kind: TypeAlias = tuple[int, str, str, Severity]
-"""Findings that are counted together: rank and code first, as they are listed."""
+"""Findings that are counted together: rank and code first, in the order of the list."""
 FORMATS = ("text", "json", "junit", "github", "sarif")
 Part: TypeAlias = str | Iterable[Line]
 """A piece of a report: a document for programs, or lines for people; false if it is empty."""

@@ -57,7 +57,7 @@ class SarifLog:
         return f"{comma}\n" + indent(inert_json(_result(reported, tape)), "    ")
 
     def _frame(self) -> tuple[str, str]:
-        """What stands before and after the results."""
+        """Return the text before and after the results."""
         frame = {
             "$schema": SCHEMA,
             "version": "2.1.0",

@@ -322,7 +322,7 @@ def _call(place: CallPlace, exchange: int, dialect: str) -> dict[str, object]:
 
 
 class ShownFragment(NamedTuple):
-    """A fragment as it stands in the text that is shown: arguments, or those of a choice."""
+    """A fragment in the text that is shown: arguments, or a choice."""
 
     event: int
     text: str

@@ -1,4 +1,4 @@
-"""`show --steps`: a reply as it is built, by the reference and beside it by clients that err.
+"""`show --steps`: a reply event by event, as the reference and suspects build it.
 
 As text, the first suspect stands beside the reference, event by event; as JSON, all of them.
 """
@@ -47,7 +47,7 @@ _END = "end"
 
 
 def steps_json(stepping: Stepping) -> str:
-    """`show --steps --format json`: each step on a line of its own.
+    """`show --steps --format json`: one step per line.
 
     A secret in arguments is hidden, also where it comes piece by piece.
     """

@@ -1,4 +1,4 @@
-"""`deltatape watch`: a line for each exchange that has ended, and one for each that goes on."""
+"""`deltatape watch`: a line for each exchange that has ended or is in progress."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

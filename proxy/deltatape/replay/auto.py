@@ -130,7 +130,7 @@ class AutoPlayer:
         self._ways = ways
         self._missed: list[MissedRequest] = []
         self._forwarding: ParsedRequestHead | None = None
-        """The last request that went to the gateway, which refuses it at once or not at all."""
+        """The last request that went to the gateway, which refuses it at once or never."""
         self._folder: Path | None = None
         self._recorder: Recorder | None = None
         self._gateway: Gateway | None = None
@@ -391,7 +391,7 @@ class RecordingResult:
 
 
 class StagingTape:
-    """Adds what was recorded while a tape was played to that tape, whole or not at all.
+    """Adds what was recorded while a tape was played to that tape, all of it or nothing.
 
     Strategy: record into a hidden folder beside the tape, splice both into another hidden file, and
     rename that to the tape. After any failure or kill the tape is unchanged and the recordings are

@@ -74,7 +74,7 @@ FAMILIES = (
     history,
     loss,
 )
-"""The modules whose rules are registered; that of X001 is `rule`."""
+"""The modules whose rules are registered; X001 is in `rule`."""
 
 EXCHANGE_RULES = EXCHANGES.rules
 READ_BACK_RULES = READ_BACKS.rules

@@ -22,7 +22,7 @@ from jsonschema.validators import extend
 
 _LONGEST = 200
 _MAX_WAYS = 64
-"""Ways to take what may be there or not, or so and so often."""
+"""The most ways to match optional and repeated parts."""
 _MAX_GROUPS = 2
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")

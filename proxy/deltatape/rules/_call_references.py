@@ -71,7 +71,7 @@ def tools_of(calls: Sequence[DeliveredCall]) -> str:
 
 
 class RequestSpans:
-    """Where the arguments of repeated calls stand in the body of a request: see `asked_at`."""
+    """The positions of repeated calls' arguments in the body of a request: see `asked_at`."""
 
     def __init__(self, later: Digest) -> None:
         self._asked_at = later.asked_at
@@ -81,7 +81,7 @@ class RequestSpans:
         return {id(repeated): span for repeated, span in reversed(self._asked_at)}
 
     def of(self, repetition: RepeatedCall | None) -> Span | None:
-        """Return where a call stands, if that is known."""
+        """Return the position of a call, if known."""
         return self._by_identity.get(id(repetition))
 
 

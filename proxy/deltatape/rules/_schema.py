@@ -163,7 +163,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaResult:
-    """The first violations, and a phrase for each thing that could not be checked."""
+    """The first violations, and a phrase for each part that could not be checked."""
 
     violations: tuple[Violation, ...]
     unchecked: tuple[str, ...]

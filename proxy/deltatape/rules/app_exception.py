@@ -18,7 +18,7 @@ _STOPPED = re.compile(r"KeyboardInterrupt|CancelledError|AbortError|SystemExit|E
 
 
 def crashed(watch: TapeSummary | None) -> bool:
-    """Return whether the application exited because of its own error."""
+    """Return whether an error of the application ended it."""
     return watch is not None and watch.stop == CHILD_EXIT and 0 < (watch.exit_code or 0) < _SIGNALS
 
 

@@ -74,7 +74,7 @@ def _status_text(status: int, message: str) -> str:
 
 
 def _place(context: RuleContext) -> Place:
-    """Return where the error stands: in the body, or in the last message of a WebSocket."""
+    """Return where the error is: in the body, or in the last message of a WebSocket."""
     stream = context.stream
     if stream.format is Format.WEBSOCKET:
         return stream.events[-1].place

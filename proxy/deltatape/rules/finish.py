@@ -20,7 +20,7 @@ class FinishMeaning(enum.StrEnum):
     FILTER = enum.auto()
     """A filter cut it."""
     PAUSE = enum.auto()
-    """The provider goes on as soon as it is asked to."""
+    """The provider continues as soon as it is asked to."""
     OTHER = enum.auto()
     """An error, a word not known here."""
 

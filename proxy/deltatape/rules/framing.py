@@ -103,7 +103,7 @@ def unterminated_event(context: RuleContext) -> Iterator[Claim]:
 
 
 def _is_cut_character(context: RuleContext, anomaly: Anomaly) -> bool:
-    """Return whether the connection ended within a character, which is no fault of its own."""
+    """Return whether the end of the connection cut a character: that is no second defect."""
     start, end = anomaly.place.span
     body = context.stream.body
     if not context.exchange.cut or anomaly.kind is not AnomalyKind.INVALID_UTF8 or end != len(body):

@@ -258,7 +258,7 @@ def tools_removed_from_history(turn: Turn) -> Iterator[Claim]:
 
 @turn_rule("C021", "system-prompt-lost", Severity.WARNING)
 def system_prompt_lost(turn: Turn) -> Iterator[Claim]:
-    """Report a conversation that goes on without its system prompt."""
+    """Report a conversation that continues without its system prompt."""
     found, digest = turn.continues, turn.digest
     if found is None and turn.shortened is not None:
         yield from _of_shortened(turn, turn.shortened)
@@ -366,7 +366,7 @@ def called_tool_withdrawn(turn: Turn) -> Iterator[Claim]:
 
 
 def _is_another_agent(reply: Digest, digest: Digest) -> bool:
-    """Return whether another agent goes on, or the app searches for tools."""
+    """Return whether another agent continues, or the app searches for tools."""
     if set(reply.tools).isdisjoint(digest.tools) and reply.system != digest.system:
         return True
     if any(_SEARCH in each and "tool" in each for each in (*reply.tools, *digest.tools)):

@@ -74,7 +74,7 @@ def _first_call(turn: Turn, again: RepeatedIdenticalCall) -> ComparedPlace | Non
 _GROWTH = 1.3
 """The least factor by which a retry pause grows; clients add jitter."""
 _PAUSE_NS = 200_000_000
-"""The first pause of who waits at all."""
+"""The least first pause that counts as waiting."""
 
 
 @measured_turn_rule("C008", "retry-storm", Severity.WARNING)

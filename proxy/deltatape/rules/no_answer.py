@@ -42,7 +42,7 @@ _FORMS = (
 )
 """Members of requests that prescribe the form of the answer."""
 _PLACES = ("text", "output_config", "generationConfig", "generation_config", "extra_body")
-"""Objects of requests in which they stand."""
+"""The objects of a request that may have such a member."""
 _PLAIN = (None, "text", "", "auto")
 _SILENCE = re.compile(
     r"\b(?:say|answer|reply|respond|return|output|write)(?: with)? (?:nothing|an empty)\b"
@@ -127,7 +127,7 @@ def _is_silent(choice: Choice) -> bool:
 
 
 def _is_expected(choice: Choice) -> bool:
-    """Return whether a limit or filter cut the answer, or the provider ran tools of its own."""
+    """Return whether a limit or filter cut the answer, or the provider ran its own tools."""
     return finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER} or bool(
         choice.server_calls
     )

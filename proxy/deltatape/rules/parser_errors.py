@@ -269,7 +269,7 @@ _LONGEST = 1500
 _BEGINNING = 400
 """How much of a longer message is searched, in characters."""
 _NEAR = 160
-"""How far from the beginning of a message a parser's text may stand."""
+"""How far from the beginning of a message a parser's text may begin."""
 _LEAD = 120
 """The same for a message in which people speak, too."""
 _LINE = 4000

@@ -488,7 +488,7 @@ def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
 _GLUED = re.compile(r"(?<=[^\W\d_]) (?=[^\W\d_])")
 """White space between two words."""
 _FEW_WORDS = 3
-"""A text with so many spaces is prose; only names and numbers are normalised by removing them."""
+"""A text with this many spaces is prose; spaces are removed only to compare names and numbers."""
 
 
 def _encoded(text: str, whole: str) -> Relation | None:
@@ -651,7 +651,7 @@ def is_derived(original: DeliveredCall, repetition: RepeatedCall) -> bool:
 
 
 class DerivedIds:
-    """Finds the repeated ids that are derived from those of delivered calls: see `is_derived`."""
+    """Finds the repeated ids that are derived from delivered ids: see `is_derived`."""
 
     def __init__(self, calls: Iterable[DeliveredCall], repeated: Iterable[str | None]) -> None:
         self._repeated = PatternSet(filter(None, repeated))

@@ -67,7 +67,7 @@ class Rule(Generic[Seen]):
     """Every defect of its kind, in wire order. Never raises on wire data."""
     where: Callable[[Seen], FindingPlace]
     at_end: bool = False
-    """Whether it judges what an ending left: such a rule is not asked while an exchange goes on."""
+    """Whether it judges an ending: such a rule does not run while an exchange is in progress."""
     survives_loss: bool = False
     """Whether its findings hold although the recorder lost some of the exchange."""
     about_missing: bool = False

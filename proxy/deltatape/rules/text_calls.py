@@ -45,7 +45,7 @@ def _is_mentioned(messages: Sequence[Message], written: TextCall) -> bool:
 
 
 def last_followed(choice: Choice) -> int:
-    """Return the end of the last call after which the text goes on; -1 if it goes on after none.
+    """Return the end of the last call that more text follows; -1 if there is none.
 
     Only words count, not other calls and special tokens: a model that calls ends its turn with its
     calls.

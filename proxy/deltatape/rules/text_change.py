@@ -21,7 +21,7 @@ from deltatape.printable import excerpt
 from deltatape.wire.json_value import parse
 
 _FEW = 3
-"""Fragments of which one may be missing; of two, only where a word is cut."""
+"""From this number of fragments on, one may be missing; of two, only where a word is cut."""
 _LEAST = 3
 """How many characters distinguish two texts reliably."""
 _ROUND = 10

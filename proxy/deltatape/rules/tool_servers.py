@@ -273,7 +273,7 @@ _REMARK = re.compile(
     r"|too (?:long|large|big)|saved|stored|written|see |file|limit|summar|cached?|image|binary",
     re.IGNORECASE,
 )
-"""Words of what stands in place of a result on purpose."""
+"""Words of texts that replace a result on purpose."""
 _WORDS = re.compile(r"\w+")
 _CONTENT = "take the texts of the server's result, and send them back under the id of their call"
 

@@ -92,7 +92,7 @@ class DigestEncoder:
 
 
 class DigestDecoder:
-    """Decodes the digests of one tape, or those of them that share a `root`, in their order."""
+    """Decodes, in their order, the digests of one tape, or those among them that share a `root`."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, HistoryMessage]] = {}

@@ -146,7 +146,7 @@ def _alone(function: Callable[[_Item], _Result], item: _Item) -> _Result | Lost:
 
 
 def _started(processes: int) -> ProcessPoolExecutor:
-    """Return an executor, which starts its processes as they are needed."""
+    """Return an executor, which starts its processes when they are needed."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(processes, context, initializer=follow_parent)
 
@@ -224,7 +224,7 @@ class DaskEngine:
 
 @contextlib.contextmanager
 def dask_engine(scheduler: str | None, workers: int) -> Iterator[DaskEngine]:
-    """Connect to a cluster, or start one on this machine for as long as it is used.
+    """Connect to a cluster, or start one on this machine while it is used.
 
     Args:
         scheduler: its address; None: start one.

@@ -26,7 +26,7 @@ from deltatape.why.exchange_index import CountedFinding
 from deltatape.why.survey import reply_of
 
 _JOINED = "joined"
-"""The name of the tape that stands for all of them."""
+"""The name given to all tapes together, as if they were one."""
 _FIRST = 1_000_000_000
 """The first number of joined exchanges; no message has such a number otherwise."""
 _NUMBER = re.compile(r"#(1\d{9})\b")
@@ -111,7 +111,7 @@ class _Conversation:
         return self._places[number - _FIRST]
 
     def findings(self, digests: Iterable[Digest]) -> list[CountedFinding]:
-        """Return the findings on conversations, as those of one tape."""
+        """Return the findings on conversations as if all were on one tape."""
         exchanges: dict[int, list[Digest]] = {}
         for each in digests:
             exchanges.setdefault(each.exchange, []).append(each)

@@ -31,7 +31,7 @@ _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 _ENTITY = re.compile(r"&(?:#[0-9]{2,7}|#[xX][0-9a-fA-F]{2,6}|amp|lt|gt|quot|apos);")
 _ANY_ESCAPE = re.compile("|".join(each.pattern for each in (ESCAPE, _PERCENT, _ENTITY)))
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}+")
-"""What may be encoded; the shortest secret that is looked for has 15 characters."""
+"""What may be encoded; the shortest secret searched for has 15 characters."""
 _HEX_RUN = re.compile(r"[0-9A-Fa-f]{30,}+")
 _URL_SAFE = re.compile(r"[_-]")
 _STANDARD = str.maketrans("-_", "+/")
@@ -56,7 +56,7 @@ class Overwrite(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A piece of a layer and its origin; `escape` is what stands there if that is one."""
+    """A piece of a layer and its origin; `escape` is the escape there, if it is one."""
 
     at: int
     length: int
@@ -66,7 +66,7 @@ class _Run(NamedTuple):
 
 
 class Layer:
-    """A text, and where its characters stand in the text below."""
+    """A text, and the places of its characters in the text below."""
 
     __slots__ = ("_runs", "_starts", "text")
 
@@ -196,7 +196,7 @@ def decoded(text: str) -> Layer | None:
 
 
 class EncodedLayer(Layer):
-    """The text that stands in hexadecimal or base64 below.
+    """The text that is encoded in hexadecimal or base64 below.
 
     Args:
         text: decoded.

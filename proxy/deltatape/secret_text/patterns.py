@@ -55,7 +55,7 @@ class _Pattern:
     _loose: str
     _tight: str | None = None
     hints: tuple[str, ...] = ()
-    """One of them stands in every match."""
+    """Every match contains one of them."""
     names: tuple[str, ...] = ()
     """Or one of these, in lower case, without `-` and `_`."""
     _unread: str | None = None

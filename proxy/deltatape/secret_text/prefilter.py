@@ -22,7 +22,7 @@ from deltatape.secret_text.patterns import NAMES, PATTERNS
 ENCODINGS = 2
 """How often base64 and hexadecimal are undone at most."""
 LEVELS = 16
-"""How often escapes are undone at most: once for each JSON text that stands in a string."""
+"""How often escapes are undone at most: once for each JSON text within a string."""
 
 _SHORTEST_RUN = 15
 _RUN = b"a" * _SHORTEST_RUN
@@ -43,7 +43,7 @@ _HINTS = re.compile(
     b"|".join(sorted({re.escape(hint).encode() for one in _OF_RUNS for hint in one.hints}))
 )
 _INSIDE = frozenset(("Q~", ":AA", ".ey"))
-"""Hints that stand within a match; all others stand at its beginning."""
+"""Hints that occur within a match; all others occur at its beginning."""
 _AROUND, _AFTER = (
     tuple(
         (hint.encode(), pattern)
@@ -96,7 +96,7 @@ def _bits(mask: int, shift: int) -> set[int]:
 
 
 def _digits_of_text() -> Iterator[bytes]:
-    """Yield which digits of base64 stand for text, by their place in a group."""
+    """Yield which digits of base64 encode text, by their place in a group."""
     alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
     high = {two << 4 | four for two in _bits(3, 0) for four in _bits(15, 4)}
     low = {four << 2 | two for four in _bits(15, 0) for two in _bits(3, 6)}
@@ -207,7 +207,7 @@ def _places(data: bytes, word: bytes) -> Iterator[int]:
 
 
 def _lines(data: bytes, word: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where the lines stand that have `word`."""
+    """Yield the spans of the lines that have `word`."""
     end = 0
     while (at := data.find(word, end)) >= 0:
         end = data.find(b"\n", at)
@@ -224,7 +224,7 @@ def has_rare_escape(data: bytes) -> bool:
 
 
 def _encoded_texts(runs: bytes) -> Iterator[bytes]:
-    """Yield what the runs encode, as far as it is text; see `escaped_text.encoded_runs`."""
+    """Yield the text that the runs encode; see `escaped_text.encoded_runs`."""
     for match in _HEX.finditer(runs):
         # The letter of an escape in front of it may look like a digit.
         for shift in range(2):

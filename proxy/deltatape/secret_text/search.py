@@ -42,7 +42,7 @@ class Secret:
     """The secret itself, for its hash: never shown."""
     spans: tuple[tuple[int, int], ...]
     edits: tuple[Overwrite, ...]
-    """What overwrites it, if those of all secrets of the body are applied."""
+    """What overwrites it, if all secrets of the body are replaced."""
 
 
 def in_view(view: LayeredView, encodings: int = ENCODINGS) -> Iterator[Secret]:

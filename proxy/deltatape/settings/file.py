@@ -99,7 +99,7 @@ class Scalar:
     text: str
     place: FilePosition
     absent: bool
-    """Nothing stands there, or `null`."""
+    """The value is missing, or `null`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

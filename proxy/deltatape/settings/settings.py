@@ -43,7 +43,7 @@ class SettingsFile:
     sections: Mapping[str, Mapping[str, MappingValue]]
     upstreams: Mapping[str, str]
     places: Mapping[str, FilePosition]
-    """Where each upstream stands, by its name."""
+    """The position of each upstream in the file, by its name."""
     thresholds: Mapping[str, MappingValue]
     app_events: Mapping[str, MappingValue]
 
@@ -152,7 +152,7 @@ FIELDS: Mapping[str, str] = {
 
 
 def app_names(entries: Mapping[str, MappingValue]) -> AppNames:
-    """Return the event names, with those of a file first.
+    """Return the event names, those of a file first.
 
     Raises:
         UsageError: a name is unknown, or its value is neither a word nor a list of words.

@@ -27,7 +27,7 @@ FIELDS: Mapping[str, str] = {
 
 
 def thresholds(entries: Mapping[str, MappingValue]) -> Settings:
-    """Return the thresholds, with those of a file applied.
+    """Return the thresholds, changed by a file.
 
     Raises:
         UsageError: a name is unknown, or its value is invalid.

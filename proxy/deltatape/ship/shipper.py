@@ -226,7 +226,7 @@ class Shipper:
                 self._stop.wait(_LOOK_S)
 
     def _probe(self) -> None:
-        """List a folder that no tape has, to see whether the store accepts requests at all."""
+        """List a folder that no tape has, to see whether the store accepts requests."""
         for _ in self._store.list("dt=0000-00-00"):
             pass
         self._all_well()

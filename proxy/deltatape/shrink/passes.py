@@ -126,7 +126,7 @@ def _uncoded(exchange: Exchange) -> Exchange:
 
 
 def _by_event(exchange: Exchange) -> Exchange:
-    """Return the exchange with each event in a read, and an HTTP chunk, of its own."""
+    """Return the exchange with each event in its own read and HTTP chunk."""
     body = EditableBody.of(exchange)
     if body is None or any(read.masked for read in exchange.reads):
         return exchange
@@ -166,7 +166,7 @@ _WIDEST = 4
 """The longest run of events to remove together; longer blocks are removed by their kind."""
 _MOST_KINDS = 100
 _PATIENCE = 100
-"""After so many failed removals in a row, other passes come first."""
+"""After this many failed removals in a row, other passes come first."""
 _FEW = 60
 """Runs of neighbours are tried only if there are at most this many events."""
 

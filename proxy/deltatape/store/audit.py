@@ -34,7 +34,7 @@ from deltatape.tape.payload import ParsedAs
 from deltatape.tape.record import ReadRecord, Record
 
 _CODE = f',"{ParsedAs.code}",'.encode()
-"""How the code stands in a line as recorders write it."""
+"""The code in a line as recorders write it."""
 _WAITING = 64
 _WAITING_BYTES = 4_000_000
 """How many exchanges wait for their `parsed` record, and the most bytes of their bodies."""

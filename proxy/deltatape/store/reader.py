@@ -47,7 +47,7 @@ _CODES_OF_EXCHANGES = frozenset(CODES) - {
 _LONGEST_START = 64
 """Bytes of a line within which its code ends, as recorders write it."""
 _START = re.compile(rb'\[[0-9]+,([0-9]{1,19}),"([a-z-]+)",')
-"""How every line of ours starts; what starts otherwise is looked at in full."""
+"""The start of every line as we write it; lines with another start are parsed in full."""
 _REQUEST = re.compile(rb'\n(\[[0-9]+,([0-9]{1,19}),"request",)')
 """The start of an exchange, as recorders write it."""
 _OTHERS = rb'\n(?!\Z|\[[0-9]+,(?!%d,)[0-9]{1,19},"[a-z-]+",)'
@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 
 class FoundExchange(NamedTuple):
-    """An exchange, and where it stands on its tape."""
+    """An exchange and its place on its tape."""
 
     exchange: Exchange
     places: Sequence[Place]

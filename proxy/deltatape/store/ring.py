@@ -351,7 +351,7 @@ class SegmentRing:
             return tuple(path for path in beyond if self._delete(path))
 
     def _beyond(self, finished: Iterable[TapeSegment], written: Sequence[int]) -> Iterator[Path]:
-        """Yield what is to be deleted of `finished`, the newest first.
+        """Yield which of `finished` to delete, the newest first.
 
         Args:
             finished: the newest first.

@@ -136,7 +136,7 @@ class SplicedExchange:
     tape: str
     number: int
     id: str
-    """"" if its `request` is missing; that of the tape for number 0."""
+    """"" if its `request` is missing; the tape's id for number 0."""
     lines: bytes
     """A hash of all its lines, `watched` left out."""
 

@@ -49,7 +49,7 @@ _SHORTEST = 8
 """Characters of a text that few others have."""
 _LONGEST = 80
 _PLAIN = re.compile(r"[\w .,:;?!()-]+")
-"""What every encoder of JSON writes as it is, but for characters outside ASCII."""
+"""Characters that JSON encoders never escape, except those outside ASCII."""
 _NUMBER = re.compile(rb"\[[0-9]+,([0-9]{1,19}),")
 
 _Numbered = tuple[int, Record | ReadRecord]
@@ -61,7 +61,7 @@ class Surroundings:
 
     exchanges: tuple[Exchange, ...]
     context: TapeContext
-    """What the tape contains besides them at that time."""
+    """What else the tape contains at that time."""
 
 
 def is_large(tape: Tape) -> bool:
@@ -154,7 +154,7 @@ def _marks(exchange: Exchange, app: AppNames) -> frozenset[bytes]:
 
 
 def _spellings(text: str) -> Iterator[bytes]:
-    """Yield how the longest plain part of a text stands in JSON that is a string of the tape."""
+    """Yield the spellings that the longest plain part of a text can have on the tape."""
     plain = max(_PLAIN.findall(text), key=len, default="")[:_LONGEST]
     if len(plain) >= _SHORTEST:
         yield plain.encode()

@@ -306,7 +306,7 @@ def _end_with(line: bytes, losses: dict[str, object]) -> bytes:
 
 
 def _loss_note(line: bytes, losses: dict[str, object]) -> bytes:
-    """Return the note that stands where lines before `line` were lost."""
+    """Return the note in place of lines that were lost before `line`."""
     record = decode_record(line)
     text = f"{LOSS_NOTE}{losses['error']}; {losses['lost_records']} so far"
     return payload_record(record.t_ns, record.exchange, RemarkRecord(text=text))

@@ -1,4 +1,4 @@
-"""Writes a tape while the streams it records go on.
+"""Writes a tape while its streams are in progress.
 
 Strategy: everything that may wait for a disk happens in other threads. Lines wait in memory for a
 `WriterThread`, which writes all that have come since its last write by one `writev`; syncing has

@@ -47,7 +47,7 @@ class DeliveredResponse:
     read_numbers: tuple[int, ...] = ()
     """The number of each of the reads in the exchange."""
     reads_known: bool = True
-    """Whether the reads are those of a wire."""
+    """Whether the reads are as the network delivered them."""
     follow_up: bool = False
     """Whether the request brings results of tools: the application reads a second stream."""
 

@@ -27,7 +27,7 @@ from deltatape.wire.json_value import parse
 _ADDED = ("undefined", "None", "[object Object]")
 """What some clients put in place of arguments."""
 _PLAIN = re.compile(r"[ !#-.0-\[\]-~]+")
-"""ASCII that stands for itself in JSON: without quotes, and both slashes, which may be escaped."""
+"""ASCII that JSON leaves unescaped: no quotation marks, and neither slash, which may be escaped."""
 _END = "\n"
 """Ends each piece; no run contains it."""
 _ESCAPED_PLAIN = re.compile(r"\\(?:u00[2-7]|(?:u0?0?)?(?:\n|$))")

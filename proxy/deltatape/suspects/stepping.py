@@ -44,7 +44,7 @@ _WHERE = {
 }
 """The call that a fragment goes to, by the key of the client."""
 _KEEPING = ("emit", "arguments", "parse", "source", "absent", "value")
-"""The axes on which a client keeps other arguments than those of the fragment."""
+"""The axes on which a client keeps other arguments than the fragment's."""
 _ENDING = ("emit", "source", "incomplete", "repeats", "parse", "written")
 """The axes on which a client changes at the end what it has."""
 _NOTHING_YET, _OPENED = "{}", {EntryPhase.START}

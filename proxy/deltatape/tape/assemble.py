@@ -50,7 +50,7 @@ from deltatape.tape.payload import (
 from deltatape.tape.record import Header, Payload, ReadRecord, Record, Unknown
 
 NO_PART = (Unknown, ParsedAs, ClientRecord, LogLine, Stop)
-"""The payloads that tell of no exchange, whatever number stands before them."""
+"""Payloads that are of no exchange, whatever its number."""
 
 _new = tuple.__new__
 """What the constructors of named tuples call; with them a read takes half as long again."""
@@ -183,7 +183,7 @@ class _Parts:
     def exchange(
         self, tape: str, header: Header, stopped_ns: int | None, watch: TapeSummary | None
     ) -> Exchange:
-        """Return the exchange as far as it is known."""
+        """Return what is known of the exchange so far."""
         if self.head is not None and self.head.watched is not None:
             watch = self.head.watched
             stopped_ns = watch.until_ns if watch.stop is not None else None
@@ -273,7 +273,7 @@ class Assembler:
         self._ended: set[int] = set()
 
     def feed(self, records: Iterable[tuple[int, Record | ReadRecord]]) -> Iterator[Exchange]:
-        """Yield the exchanges that end in `records`, which go on where the last ones stopped."""
+        """Yield the exchanges that end in `records`, which follow the previous ones directly."""
         building = self._building
         for line, (t_ns, number, content) in records:
             if number == 0:

@@ -107,7 +107,7 @@ def _in_scheme(value: bytes) -> Iterator[bytes]:
 
 
 def in_url(url: bytes, start: int, end: int) -> Iterator[bytes]:
-    """Yield the credential that stands in `url` at `[start, end)`, as it is and percent-decoded."""
+    """Yield the credential in `url` at `[start, end)`, raw and percent-decoded."""
     value = url[start:end]
     if url.endswith(b"://", 0, start):
         user, _, password = value.partition(b":")

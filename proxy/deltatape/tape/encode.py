@@ -217,13 +217,13 @@ _ESCAPES = tuple(
 _ESCAPED = b"".join(char for char, _ in _ESCAPES)
 _SAMPLES = 256
 _DENSE = 8
-"""Where one of so many characters is escaped, it does not pay: in JSON of short strings."""
+"""If one in this many characters is escaped, it does not pay: JSON of short strings."""
 _RARE_LEADS = (b"\xc2", b"\xd8", b"\xe2", b"\xef")
 """The first bytes of all other `_UNREADABLE` in UTF-8."""
 
 
 def _escaped(data: bytes) -> bytes | None:
-    """Return what stands between the quotation marks of a large text in JSON.
+    """Return a large text as a JSON string, without the quotation marks.
 
     None if `json_bytes` has to make it, or does so as quickly: of data that is no text, has rare
     characters, or many to escape.

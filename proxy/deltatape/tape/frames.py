@@ -26,7 +26,7 @@ _EXTENSIONS = b"sec-websocket-extensions"
 
 
 class TapedPiece(NamedTuple):
-    """What a record is made of; the first fields are those of `FramePiece`."""
+    """The parts of a record; the first fields are those of `FramePiece`."""
 
     opcode: int
     head: FrameHead | None
@@ -42,7 +42,7 @@ class TapedPiece(NamedTuple):
 
 
 class SideTaping:
-    """Cuts what one side sends.
+    """Cuts the bytes of one side into frames.
 
     Attributes:
         closed: whether its close frame has come.

@@ -439,7 +439,7 @@ class ClientRecord:
 
 
 LOSS_NOTE = "the recorder lost records before this one: "
-"""How a note begins that stands where records are missing."""
+"""The beginning of a note in place of missing records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -543,7 +543,7 @@ class ParsedAs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """The recorder stopped in good order; `exit_code` is that of the child it ran, if any."""
+    """The recorder stopped in good order; `exit_code`: of the child it ran, if any."""
 
     code: ClassVar[str] = "stop"
     reason: str

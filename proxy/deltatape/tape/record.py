@@ -27,7 +27,7 @@ class Shard:
     begun_ns: int = 0
     """When the tape was begun, since `recorded_at`."""
     name: str | None = None
-    """What requests called the tape; None for those of requests that named none."""
+    """The name by which requests called the tape; None: for requests that named none."""
 
     def to_json(self) -> object:
         """Return the object, keys in canonical order."""
@@ -70,7 +70,7 @@ class Header:
     """RFC 3339 in UTC: the instant from which all times on the tape count."""
     source: Source
     shard: Shard | None = None
-    """None: the tape is a recording of its own."""
+    """None: the tape is the whole recording."""
     volatile: tuple[str, ...] = ()
     """What may differ in requests of a replay: see `match.volatile`."""
 

@@ -179,7 +179,7 @@ class Table:
     """By the same rules as the rows; None where there are no rows."""
 
     def to_json(self) -> bytes:
-        """Return the table as it is written."""
+        """Return the table as JSON."""
         table = {
             "sealed": VERSION,
             "tool": self.tool,

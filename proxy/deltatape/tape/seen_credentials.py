@@ -182,7 +182,7 @@ class SeenCredentials:
         return True
 
     def find(self, data: bytes) -> tuple[MaskedSpan, ...]:
-        """Return where credentials stand in `data`: ascending, those that overlap as one."""
+        """Return where credentials are in `data`: ascending, overlapping ones joined."""
         forms = self._few if len(data) < _LARGE else self._several
         if forms is None:
             return merged(self._at_words(data))
@@ -207,7 +207,7 @@ class SeenCredentials:
                         yield start, start + len(form), self._hashes[form]
 
     def _longest_at(self, data: bytes, start: int) -> bytes:
-        """Return the longest spelling that stands at `start`; empty if none does."""
+        """Return the longest spelling at `start`; empty if there is none."""
         text = data[start : start + self._longest]
         while len(text) >= LEAST:
             # What `text` starts with sorts before it, and so does all that starts with that.
@@ -324,9 +324,9 @@ def blanked(data: bytes, spans: Iterable[MaskedSpan]) -> bytes:
 # urlencoded".
 
 LONG = 256
-"""Longer credentials, in bytes, are searched for in fewer spellings: those of common encoders."""
+"""Longer credentials, in bytes, are searched for only in the spellings of common encoders."""
 GIANT = 1024
-"""Even longer ones are searched for only as they are."""
+"""Even longer ones are searched for only unchanged."""
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 _HEX = re.compile(r"\\u[0-9a-f]{4}")
 _LOWER = "\\u{:04x}"

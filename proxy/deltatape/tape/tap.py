@@ -588,7 +588,7 @@ class ExchangeTap:
         return CodedSearch(parse_codings(coding.encode()), self._seen)
 
     def _search_coded(self, t_ns: int, search: CodedSearch, data: bytes) -> None:
-        """Write which credentials stand in a piece under its content-coding."""
+        """Write which credentials are in a piece under its content-coding."""
         if search.ended:
             return
         found = search.add(data)
@@ -669,7 +669,7 @@ class ExchangeTap:
 LONGEST_LINE = 64 << 10
 """The most bytes of a line in one record."""
 Line = tuple[bytes, tuple[MaskedSpan, ...]]
-"""A line as it may be written, and where in it asterisks stand for a credential."""
+"""A line to write, and the spans in it where asterisks replace a credential."""
 
 
 def _fields_of(head: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -158,7 +158,7 @@ def _read_value(source: TextSource, at: int, tags: _ParameterTags) -> tuple[str,
 def _find_close(
     source: TextSource, at: int, following: int, tags: _ParameterTags
 ) -> tuple[int, int]:
-    """Return the value's closing tag: the first one behind which the call goes on or ends.
+    """Return the value's closing tag: the first one after which the call continues or ends.
 
     Values may contain such tags, too. If none qualifies, the first one counts.
     """

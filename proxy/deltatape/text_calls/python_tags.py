@@ -29,7 +29,7 @@ _LLAMA_OPENER = "<|python_tag|>"
 _LFM2_OPENER = "<|tool_call_start|>"
 _LFM2_CLOSER = "<|tool_call_end|>"
 _HEAD = 400
-"""Within so many characters a call names its tool and begins the arguments."""
+"""Within this many characters a call names its tool and begins the arguments."""
 _ARGUMENTS = ('"arguments"', '"parameters"', "(")
 _BUILT_IN = ".call"
 _START = re.compile(r"\s*+(?:```(?:json|tool_call)?+[ \t]*+\n\s*+)?(?=[\[{])")

@@ -184,7 +184,7 @@ class Trials:
         )
 
     def _differs(self, asked: bytes, recorded: Request) -> bool:
-        """Return whether a request differs from the recorded one where that counts."""
+        """Return whether a request differs from the recorded one, apart from volatile parts."""
         if recorded.content_masked:
             return not self._fits(asked, recorded)
         forms, before = (forms_of(each, self._volatile) for each in (asked, recorded.content))

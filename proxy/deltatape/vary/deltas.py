@@ -141,7 +141,7 @@ def _split_into_characters(draft: MutableExchange, deltas: list[_Delta]) -> None
 
 
 def _with_text(delta: _Delta, text: str) -> MutableEvent:
-    """Return an event like that of a delta, with another text."""
+    """Return an event like a delta's, with another text."""
     new = delta.unit.like()
     new.put_text(delta.path, text)
     return new

@@ -49,7 +49,7 @@ class Cutting:
     number: int = 0
 
     def cut(self, exchange: Exchange) -> Exchange:
-        """Return `exchange` with the same body in these reads; each an HTTP chunk of its own."""
+        """Return `exchange` with the same body in these reads; each is an HTTP chunk."""
         if self.pieces is PieceUnit.EVENT:
             return event_reads(exchange)
         if self.pieces is PieceUnit.BYTES:

@@ -50,7 +50,7 @@ class DeliveredFragments:
         self._looks = 0
 
     def of(self, call: int | None) -> Sequence[DeliveredFragment]:
-        """Return those of one call."""
+        """Return the events of one call."""
         return self._of.get(call, ())
 
     def rows_with_others(self, own: int | None) -> Iterator[Sequence[DeliveredFragment]]:
@@ -184,7 +184,7 @@ def _segments_of(last: _Step) -> tuple[Segment, ...]:
 
 
 def _common_parts(sent: str, mine: Sequence[DeliveredFragment]) -> Iterator[Segment]:
-    """Yield the parts of `sent`: what also stands in the call's own fragments has a source."""
+    """Yield the parts of `sent`: text that is also in the call's own fragments has a source."""
     places = _whole(mine)
     at = first = 0
     for edit in edits("".join(each.text for each in mine), sent):

@@ -91,7 +91,7 @@ class _Entry:
     """The row that was returned last."""
 
     def current(self) -> ExchangeRow:
-        """Return the row as far as it is known."""
+        """Return the row with all that is known so far."""
         if not (self.own or self.about or self.about_others or self.marks or self.before):
             return self.row
         found = (*self.own, *self.about)
@@ -284,7 +284,7 @@ class ExchangeIndexer:
         return _changed([each for each in known if each.shown or each.row.exchange in own])
 
     def _tell(self, entry: _Entry, digests: tuple[Digest, ...]) -> None:
-        """Hand on the findings on an exchange alone, as they are after what followed."""
+        """Hand on the findings on an exchange alone, as later exchanges have changed them."""
         if self._found is not None:
             number = entry.row.exchange
             for each, original in zip(entry.own, entry.original, strict=True):
@@ -373,7 +373,7 @@ def _named(finding: Finding) -> WorstFinding:
 
 
 def _shown(about_others: Iterable[tuple[Finding, int]]) -> tuple[ShownFinding, ...]:
-    """Return the gravest findings about the replies of others, those of one code and reply once."""
+    """Return the gravest findings about the replies of others, one for each code and reply."""
     known: dict[tuple[str, int], Finding] = {}
     for each, reply in about_others:
         known.setdefault((each.code, reply), each)
@@ -387,7 +387,7 @@ def _shown(about_others: Iterable[tuple[Finding, int]]) -> tuple[ShownFinding, .
 
 
 def _before(turn: Turn) -> int | None:
-    """Return the exchange that a request repeats or goes on from, as surely as is known."""
+    """Return the exchange that a request repeats or continues; None if unknown."""
     digest = turn.digest
     failed = [each for each in turn.attempts if had_ended(each, digest)]
     if failed:

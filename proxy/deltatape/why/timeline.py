@@ -292,7 +292,7 @@ class _EventKind(NamedTuple):
 
     name: str
     description: str = ""
-    """The text of an event with an entry of its own."""
+    """The text of an event that has its own entry."""
 
 
 _EMPTY = _EventKind("empty")
@@ -341,7 +341,7 @@ def identity(call: ToolCall) -> str:
 
 
 def _terminal(event: Event) -> str:
-    """Describe the terminal signal: a sentinel as it is, a JSON event by its type."""
+    """Describe the terminal signal: a sentinel by its text, a JSON event by its type."""
     is_json = event.data.lstrip().startswith("{")
     return "the terminal event" if is_json else event.data
 

@@ -88,7 +88,7 @@ class VerdictEvidence:
     about_request: tuple[Finding, ...] = ()
     """Findings about earlier replies, from the exchange's own request."""
     continued_by: int | None = None
-    """A later request that goes on from the same history, but without the calls of the reply."""
+    """A later request that continues the same history, but without the calls of the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ _LENGTHS = 8
 _FRAME = PRELUDE_SIZE + CHECKSUM_SIZE
 """Bytes of a message without headers and payload."""
 _POSSIBLE = re.compile(rb"(?:\x01|\x00(?!\x00\x00[\x00-\x0f]))(?=.{3}\x00[\x00-\x02])", re.DOTALL)
-"""Where lengths within the limits could stand: `_FRAME` to 0x01820010, and up to 0x00020000."""
+"""Where lengths within the limits can begin: `_FRAME` to 0x01820010, then up to 0x00020000."""
 _LARGEST_FIRST = 1
 _HEADS_LIMIT = 64
 _STRING = 7
@@ -86,7 +86,7 @@ class EventStreamDecoder(Framer):
         """The bytes from `_offset` of the body on."""
         self._state: _State = EventStreamDecoder._at_prelude
         self._needed = PRELUDE_SIZE
-        """How many bytes `_state` needs to go on."""
+        """How many bytes `_state` needs to continue."""
         self._prelude = _Prelude(0, 0, 0)
         """The prelude of the current message."""
         self._left = 0
@@ -213,7 +213,7 @@ class EventStreamDecoder(Framer):
 
 
 def is_message(body: bytes) -> bool:
-    """Return whether a message's prelude stands at the beginning of `body`."""
+    """Return whether `body` begins with a message's prelude."""
     return len(body) >= PRELUDE_SIZE and _prelude(body, 0) is not None
 
 

@@ -87,7 +87,7 @@ class PartialUnit:
 
 
 class Framer:
-    """A decoder's state besides its format: its offset in the body, and its anomalies."""
+    """The state of every decoder: its offset in the body, and its anomalies."""
 
     def __init__(self, limit: int) -> None:
         self.comments: list[Comment] = []

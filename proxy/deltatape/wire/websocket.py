@@ -40,12 +40,12 @@ _OPCODES = frozenset((CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG))
 
 
 def is_control(opcode: int) -> bool:
-    """Return whether a frame may stand between the fragments of a message."""
+    """Return whether a frame may come between the fragments of a message."""
     return opcode >= CLOSE
 
 
 class SplitPiece(NamedTuple):
-    """What some bytes brought of one frame; the fields are those of `FramePiece`."""
+    """What some bytes contributed to one frame; the fields are those of `FramePiece`."""
 
     opcode: int
     head: FrameHead | None
@@ -211,7 +211,7 @@ _MOST_STORED = (1 << 16) - 1
 
 
 def stored(data: bytes) -> bytes:
-    """Return the payload of a compressed message that leaves `data` as it is."""
+    """Return the payload of a compressed message that stores `data` uncompressed."""
     blocks = []
     for at in range(0, len(data), _MOST_STORED):
         part = data[at : at + _MOST_STORED]
@@ -324,9 +324,9 @@ _CODES = {
 _OWN_CODES = range(3000, 5000)
 """Close codes for libraries and applications."""
 NO_CODE = 1005
-"""What stands for the code of a close frame without one (RFC 6455 section 7.4.1)."""
+"""The code shown for a close frame without one (RFC 6455 section 7.4.1)."""
 NO_CLOSE_FRAME = 1006
-"""What stands for the code where the connection ended without a close frame."""
+"""The code shown where the connection ended without a close frame."""
 
 
 class SocketClosure(NamedTuple):
@@ -453,7 +453,7 @@ class MessageReader:
         return message
 
     def end(self) -> list[Message]:
-        """Return the messages that the end of the connection cut, those of the client first."""
+        """Return the messages that the end of the connection cut, the client's first."""
         found: list[Message] = []
         for state in self._sides.values():
             found += [
