@@ -86,11 +86,11 @@ class RunRequest:
     """A request of the run, and its answer.
 
     Attributes:
-        number: of the request in the run, from 1.
+        number: the number of the request in the run, from 1.
         recorded: the exchange of the tape that answers it, is most similar, or has its path.
         played: the answer; None: an error of the player.
         sending: how far `played` was sent.
-        position: of `recorded`, if it is the answer; None: the tape has none.
+        position: the position of `recorded`, if it is the answer; None: the tape has none.
         corrected: whether it, or one that it follows, is accepted without being on the tape.
         ended: whether the tape has no answer for it because a mistake was not repeated.
     """
@@ -111,8 +111,8 @@ class Correction:
     """A request that is not on the tape, but correct where the recorded one is wrong.
 
     Attributes:
-        position: of the recorded request; None: the tape has none.
-        codes: of the mistakes in the recorded request.
+        position: the position of the recorded request; None: the tape has none.
+        codes: the codes of the mistakes in the recorded request.
         ended: whether the tape has no answer for it.
     """
 
@@ -185,10 +185,10 @@ class RunCheck:
         """Start a run without requests.
 
         Args:
-            exchanges: with the provider, by their position.
+            exchanges: recorded with the provider; `position` is their index.
             elsewhere: recorded at the app's own endpoint.
             volatile: what may differ; see `VolatileRules`.
-            settings: of the rules.
+            settings: the settings of the rules.
             ignored: codes to ignore, or their beginnings.
             logs: what the app printed while it was recorded, by tape, in order.
 
@@ -241,7 +241,7 @@ class RunCheck:
         """Return how a request that is not on the tape corrects the recorded one, if it does.
 
         Args:
-            body: of the request.
+            body: the body of the request.
             came_s: when it arrived.
             here: positions of the recorded requests to the same place, >= 1.
             spent: positions of those that were played.

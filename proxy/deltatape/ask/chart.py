@@ -35,7 +35,7 @@ def bars(
     """Return the bars of an answer.
 
     Args:
-        columns: of the answer.
+        columns: the columns of the answer.
         rows: its rows; those without the value are left out.
         value: the column with the lengths; None: the first one with numbers.
 

@@ -209,8 +209,8 @@ class Dataset:
         """Make a view of Parquet files with all columns of the schema, even those they lack.
 
         Args:
-            name: of the view.
-            columns: of the table.
+            name: the name of the view.
+            columns: the columns of the table.
             files: can be empty.
             hidden: columns to leave out.
         """
@@ -256,7 +256,7 @@ class _DatasetFiles:
     """The files of a dataset: of each tape, those of its newest scan.
 
     Args:
-        folder: of the dataset.
+        folder: the folder of the dataset.
 
     Raises:
         UsageError: the folder holds no dataset.

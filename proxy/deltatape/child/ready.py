@@ -26,7 +26,7 @@ class ReadyFile:
     """A ready file: `write` it once requests can come, `remove` it at the end.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         of: the process whose file it may be, since its place is taken.
 
     Raises:

@@ -86,7 +86,7 @@ def kept_stem(recorded_at: str, seen: TapeOverview) -> str:
     """Return `2026-11-22-gpt-4o-empty-arguments`: day, first model, worst finding or `healthy`.
 
     Args:
-        recorded_at: of the tape's header.
+        recorded_at: `recorded_at` in the tape's header.
         seen: what the tape holds.
     """
     model = _UNFIT.sub("-", seen.models[0])[:_MAX_MODEL] if seen.models else ""

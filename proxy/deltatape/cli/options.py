@@ -70,9 +70,9 @@ def refuse_useless(
     """Refuse an option that would have no effect but is on the command line.
 
     Args:
-        ctx: of the command.
+        ctx: the command's context.
         useful: the options that have one.
-        when: in which circumstances.
+        when: the circumstances.
         why: reasons, by option.
 
     Raises:

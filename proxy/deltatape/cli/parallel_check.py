@@ -26,7 +26,7 @@ def check_one(name: str, settings: Settings, *, excerpts: bool = True) -> TapeRe
 
     Args:
         name: as on the command line, but for folders of tapes.
-        settings: of the rules.
+        settings: the settings of the rules.
         excerpts: whether the report shows the wire.
     """
     try:
@@ -109,7 +109,7 @@ def check_all(
 
     Args:
         names: what to check, and reports that exist already.
-        settings: of the rules.
+        settings: the settings of the rules.
         jobs: how many processes; None: as many as are worth starting.
         excerpts: whether the report shows the wire.
     """

@@ -377,7 +377,7 @@ def _verdict(
 
     Args:
         judgement: the options.
-        worst: of the findings.
+        worst: the worst of the findings.
         trouble: whether something could not be taped.
         unjudged: whether there may be findings that nobody has looked for.
     """
@@ -427,7 +427,7 @@ def taping_options(
 
     Args:
         arguments: the options.
-        environment: of the process, which may name a proxy.
+        environment: the environment of the process, which may name a proxy.
         listen: where apps are listened for.
         to: the folder for tapes.
     """

@@ -39,7 +39,7 @@ def report(found: NamedExchanges, explanation: Explanation) -> str:
 
     Args:
         found: what the exchange was explained by.
-        explanation: of the exchange.
+        explanation: the explanation of the exchange.
     """
     name = f"{explanation.tape or found.name}#{explanation.exchange}"
     documents = dict(_documents(found, explanation))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_WAITING = 1000
 """Lines that wait for the terminal."""
 _PRINTED_AT_ONCE = 1000
-"""Lines of a result: one that may have any number of them is made while it is printed."""
+"""Lines printed at once: a result of any length is made while it is printed."""
 _CLOSE_S = 2.0
 _GAP_S = 0.01
 """How long to rest after printing: lines that come in quick succession are printed together, since
@@ -101,7 +101,7 @@ def aside(screen: Screen | None = None) -> Iterator[None]:
     """Make `say` return at once, whatever the terminal does.
 
     Args:
-        screen: that of a command: its lines and screens are left whole.
+        screen: a command's screen: its lines and screens are left whole.
     """
     writer = TerminalWriter(screen)
     _WRITERS.append(writer)

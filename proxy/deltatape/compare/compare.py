@@ -256,7 +256,7 @@ def framing_of(
     Args:
         left: one side.
         right: the other.
-        changes: of the events.
+        changes: the changes of the events.
         units: the events of both sides.
     """
     found = list(_of_bodies(left.stream, right.stream))

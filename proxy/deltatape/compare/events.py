@@ -422,7 +422,7 @@ class RunMatcher:
 
     Args:
         left: the events of that part.
-        right: those of the other side.
+        right: the events of the other side.
     """
 
     def __init__(self, left: Sequence[ComparableEvent], right: Sequence[ComparableEvent]) -> None:

@@ -62,7 +62,7 @@ def check_conversation(
 
 
 _FULL = 4
-"""How many windows are held: to build the indexes anew takes as long as to add a window."""
+"""How many windows are held: rebuilding the indexes takes as long as adding a window."""
 
 
 class ConversationHistory:

@@ -30,7 +30,7 @@ def attempts_of(digests: Iterable[Digest]) -> tuple[Attempts, ...]:
     """Return all groups of two or more attempts, in the order of their first requests.
 
     Args:
-        digests: of any number of conversations, in the order of their requests.
+        digests: the digests of any number of conversations, in the order of their requests.
     """
     digests = tuple(digests)
     rows: list[list[Digest]] = []

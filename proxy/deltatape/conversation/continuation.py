@@ -53,7 +53,7 @@ def first_new(digest: Digest, known: Collection[str]) -> int:
     """Return the index of the first message that is in no earlier history.
 
     Args:
-        digest: of a request.
+        digest: the digest of a request.
         known: hashes of the first messages of every earlier history.
     """
     prefixes = digest.prefixes

@@ -66,7 +66,7 @@ def in_history(
 
     Args:
         error: what a parser says in it.
-        about: those calls.
+        about: the calls.
         pairs: what the same request repeats.
     """
     return Complaint(

@@ -27,8 +27,8 @@ def with_servers(turns: Iterable[Turn], digests: Sequence[Digest]) -> Iterator[T
     """Yield the turns; their replies' calls have what tool servers were asked for them.
 
     Args:
-        turns: of some of the exchanges.
-        digests: of all exchanges, in the order of their requests.
+        turns: the turns of some of the exchanges.
+        digests: the digests of all exchanges, in the order of their requests.
     """
     turns = tuple(turns)
     if not any(each.reply.calls for turn in turns for each in turn.read_backs):
@@ -79,7 +79,7 @@ class _Servers:
     The work for a reply depends on the calls of its tools, not on the number of exchanges.
 
     Args:
-        digests: of all exchanges, in the order of their requests.
+        digests: the digests of all exchanges, in the order of their requests.
         tools: what servers call them, by what `_plain` makes of that.
     """
 

@@ -62,7 +62,7 @@ def turns(
     """Return every exchange with a model as a turn of its conversation, in the order of requests.
 
     Args:
-        digests: of any number of conversations, in the order of their requests.
+        digests: the digests of any number of conversations, in the order of their requests.
         read_backs: the replies that their requests repeat.
         logs: what the application printed, in order; on the same clock as the digests.
         settings: the thresholds.
@@ -106,7 +106,7 @@ class TurnSearch:
         """Return an exchange with a model as a turn of its conversation, by those before it.
 
         Args:
-            digest: of the exchange.
+            digest: the digest of the exchange.
             read_backs: the replies that its request repeats.
             printed_errors: by the identity of a reply, what the application printed about it.
         """

@@ -4,7 +4,7 @@ A silence proves less than a request: an application may be slow, wait for a per
 its output, or answer in a form that is not recognised. Hence a reply counts as unanswered only if
 no later request on its tape could belong to its conversation:
 - none has its history, or begins with the same message and is longer;
-- none goes on from it, or from its conversation, where the provider keeps the history;
+- none continues from it, or from its conversation, where the provider keeps the history;
 - none carries the id of one of its calls, or its name where calls have no ids;
 - none carries a call or a result that is new and that no other reply explains;
 - none went to the same place and cannot be read;

@@ -205,7 +205,7 @@ def background(
     """Start `deltatape ARGUMENTS`; kill it at the end if it still runs.
 
     Args:
-        arguments: of the command line, without `deltatape`.
+        arguments: the arguments of the command line, without `deltatape`.
         cwd: the folder to start it in.
         env: its environment; this process's own by default.
         before: run in the new process before deltatape, to set a resource limit.

@@ -90,9 +90,9 @@ def check_exchanges(
     """Check the exchanges of a tape.
 
     Args:
-        name: of the tape.
+        name: the name of the tape.
         exchanges: all of them, in the order in which they ended or began; few are held.
-        settings: of the rules.
+        settings: the settings of the rules.
         only: the number of the one exchange that is reported on; None: all.
         logs: what the application printed, in order; looked at after the exchanges, if at all.
         excerpts: whether the report shows the wire.
@@ -269,7 +269,7 @@ def excused(
 
     Args:
         found: the findings of some exchanges, by number.
-        digests: of those and others, in the order of their requests.
+        digests: the digests of those and others, in the order of their requests.
         logs: what the application printed; looked at if `may_need_logs`.
     """
     changed: dict[int, tuple[Finding, ...]] = {}
@@ -347,7 +347,7 @@ def fingerprint(finding: Finding, asked: str) -> str:
     """Return what identifies `finding`, as 16 hex digits.
 
     Args:
-        finding: of an exchange or of its conversation.
+        finding: a finding on an exchange or its conversation.
         asked: the `request_identity` of that exchange.
     """
     return _hash(finding.code, asked, shape(finding.message))

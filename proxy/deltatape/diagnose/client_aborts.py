@@ -51,7 +51,7 @@ def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEnt
 
     Args:
         finding: see `is_departure`.
-        digests: of all exchanges of the tape.
+        digests: the digests of all exchanges of the tape.
         logs: what the application printed, in order.
     """
     own = digest_at(digests, finding.exchange, finding.line)

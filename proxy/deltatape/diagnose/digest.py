@@ -109,7 +109,7 @@ def digest_analysis(analysis: Analysis, settings: Settings = DEFAULTS) -> Digest
     """Return the digest of an exchange that is analysed already.
 
     Args:
-        analysis: of the exchange.
+        analysis: the analysis of the exchange.
         settings: say which messages are small talk.
     """
     exchange, asked, reply = analysis.exchange, analysis.request, analysis.reply
@@ -231,7 +231,7 @@ def _call(
     """Return a call with what the order of events shows.
 
     Args:
-        exchange: that delivered it.
+        exchange: the exchange that delivered it.
         call: the call.
         finish: the event with the finish reason, if there was one.
         taken: for a lagging client, when reads arrived and when it had taken them.
@@ -511,7 +511,7 @@ def argument_spans(
     """Return the calls whose arguments were found, with the spans of these, quotes included.
 
     Args:
-        body: of the request.
+        body: the body of the request.
         calls: what it was read as.
     """
     found = []

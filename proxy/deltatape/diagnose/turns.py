@@ -1,4 +1,4 @@
-"""The responses that come over one WebSocket, each as a separate exchange.
+"""The responses on one WebSocket, each as a separate exchange.
 
 Over a WebSocket, a client of OpenAI Responses asks with messages of the type `response.create`,
 whose other members are those of the body of a request, and the messages of the server are the
@@ -154,11 +154,11 @@ def _alone(
     """Return a response as if it had come over a separate connection.
 
     Args:
-        exchange: with the request for it.
+        exchange: has the request for it.
         stream: all that came.
-        events: those of the response.
+        events: the events of the response.
         ended: whether the last of them is its end.
-        status: that of an error which came in its place.
+        status: the status of an error that came in its place.
     """
     events = tuple([event._replace(number=number) for number, event in enumerate(events)])
     asked, last = exchange.request, events[-1] if events else None

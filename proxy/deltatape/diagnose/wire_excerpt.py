@@ -60,7 +60,7 @@ def excerpt_of(finding: Finding, analysis: Analysis) -> WireExcerpt | None:
 
     Args:
         finding: about the response of `analysis`.
-        analysis: of the exchange that it is about.
+        analysis: the analysis of the exchange that it is about.
     """
     body = analysis.stream.body
     if finding.span is None or not 0 <= finding.span.start <= finding.span.end <= len(body):

@@ -73,7 +73,7 @@ class DeltaFastPath:
             event: the event, no exception.
             frame: the object that its data is.
             append: appends the texts of such events.
-            name: of the member that is the text, a string.
+            name: the name of the member that is the text, a string.
             number: the `sequence_number` of the event, if the next one has to follow on it.
         """
         if self._tries and len(event.data) <= _LONGEST:
@@ -116,7 +116,7 @@ class _Form:
     """The common form of repeated events.
 
     Attributes:
-        number: of the last applied event; None if events have no numbers.
+        number: the number of the last applied event; None if events have no numbers.
     """
 
     def __init__(self, event: Event, frame: Frame, head: str, tail: str) -> None:

@@ -95,8 +95,8 @@ class ChoiceDraft:
             channel: where it goes.
             text: the text.
             event: what brought it.
-            order: of the part of the answer it belongs to, where the wire mixes parts: a text
-                stands before those of a higher order.
+            order: the rank of its part of the answer, where the wire mixes parts: texts of a
+                lower rank come first.
         """
         if text:
             if order != self._order:
@@ -241,7 +241,7 @@ def written_calls(
     Args:
         channel: which channel.
         text: all of its text.
-        pieces: those of all channels, in the order of the text.
+        pieces: the pieces of all channels, in the order of the text.
         request: the offered tools, by which ambiguous notations are read.
     """
     if not text:

@@ -199,7 +199,7 @@ def read_history(body: bytes, path: Sequence[str], read: ReadElement[T]) -> Hist
     """Parse a request, and apply `read` to each object in the array at `path`.
 
     Args:
-        body: of the request.
+        body: the body of the request.
         path: the keys that lead to the array; there may be none.
         read: looks at nothing but the element; the same function for the same kind of request.
 

@@ -75,9 +75,9 @@ def speaks_mcp(body: bytes, upstream: str, names: Iterable[bytes]) -> bool:
     """Return whether a request is of MCP.
 
     Args:
-        body: of the request.
+        body: the body of the request.
         upstream: where it went.
-        names: of the header fields of request and response.
+        names: the names of the header fields of request and response.
     """
     if stdio_name(upstream) or any(name.lower() in _HEADERS for name in names):
         return True

@@ -227,7 +227,7 @@ def plan(
         base: `http://127.0.0.1:8377`, also with a path such as `/t/TOKEN`.
         environment: the child's, before anything is set.
         dotenv: the files that the child may load; see `dotenv.read_dotenv`.
-        upstreams: those that the user configured. One without a name serves everything.
+        upstreams: the upstreams that the user configured. One without a name serves everything.
         purpose: what listens there.
         started: the known programs that the child is or starts; see `clients.started_clients`.
     """

@@ -111,7 +111,7 @@ def telemetry_hosts(known: Iterable[Client], user_agents: Iterable[str]) -> Mapp
 
     Args:
         known: programs that run.
-        user_agents: of requests, for the libraries that send them.
+        user_agents: the user agents of requests, for the libraries that send them.
     """
     marks = tuple(user_agents)
     found = (

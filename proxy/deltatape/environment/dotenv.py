@@ -76,8 +76,8 @@ class ResolvedValue:
 def read_dotenv(folder: Path, environment: Mapping[str, str]) -> tuple[DotenvFile, ...]:
     """Return the files that an application started in `folder` loads, weakest first.
 
-    They are looked for in `folder`; where it has none and is inside a repository, in the nearest
-    folder above that has some, as python-dotenv does.
+    Searches `folder`; if that has none and is inside a repository, the nearest folder above that
+    has some, as python-dotenv does.
     """
     mode = environment.get("NODE_ENV") or "development"
     names = [".env", ".env.local"] if mode != "test" else [".env"]
@@ -201,7 +201,7 @@ def settings(
 
     Args:
         files: weakest first.
-        environment: of the application.
+        environment: the environment of the application.
     """
     found: dict[str, ResolvedValue] = {}
     problems: list[str] = []

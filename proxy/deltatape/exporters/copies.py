@@ -17,9 +17,9 @@ def copied(kind: str, analysis: Analysis, path: str, version: str) -> str:
 
     Args:
         kind: which one.
-        analysis: of the exchange.
-        path: of its tape.
-        version: of this program.
+        analysis: the analysis of the exchange.
+        path: the path of its tape.
+        version: the version of this program.
 
     Raises:
         UsageError: there is no such command for this exchange.

@@ -43,8 +43,8 @@ class Exporter(Protocol):
         """Return the content of each file by its name; "" if the format is a single file.
 
         Args:
-            analyses: of the exchanges, in their order.
-            version: of the program that writes them.
+            analyses: the analyses of the exchanges, in their order.
+            version: the version of the program that writes them.
         """
 
 

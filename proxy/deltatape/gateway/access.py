@@ -53,7 +53,7 @@ def read_address(
     """Remove the gateway's own parts from a request.
 
     Args:
-        head: of the request.
+        head: the head of the request.
         token: the one that opens this gateway; None when there is none.
         reserved: whether `/s/` and `/t/` are the gateway's, whatever follows.
     """
@@ -94,7 +94,7 @@ def check_access(
     """Return why a request must not be served; None if it may.
 
     Args:
-        head: of the request.
+        head: the head of the request.
         addressed: what it says to the gateway.
         guarded: whether the token is needed.
         local: whether the name in `Host` is meaningful: not on a Unix socket.
@@ -132,8 +132,8 @@ def mismatch(fields: Fields, target: bytes, origin_host: str) -> str | None:
     """Return why a request must not be sent to `origin_host`; None if its keys belong there.
 
     Args:
-        fields: of the request.
-        target: of the request, as it will be sent; `?key=` is looked at.
+        fields: the fields of the request.
+        target: the target of the request, as it will be sent; `?key=` is looked at.
         origin_host: the upstream's host name.
     """
     host_owner = provider_of_host(origin_host)

@@ -151,7 +151,7 @@ def outbound_from(
     """Read the environment variables, and try each named file.
 
     Args:
-        environment: of the user.
+        environment: the environment of the user.
         ca: a PEM file with certificates to trust besides the system's.
         client_cert: a PEM file with the certificate to show, and its key unless `client_key`.
         client_key: a PEM file with the key of `client_cert`, without a passphrase.

@@ -55,10 +55,10 @@ class RecordedExchange(GuardedTaping):
             tape: the tape.
             tap: encodes its records.
             alarm: gets a line for trouble.
-            number: on its tape.
-            side: of the application.
-            bodies: tape those of requests, too.
-            times: tells the time of each record; None: it is the present.
+            number: its number on its tape.
+            side: the side of the application.
+            bodies: whether to tape request bodies, too.
+            times: tells the time of each record; None: the present.
         """
         super().__init__(number, times or tape.writer, tap, alarm)
         self.serial = serial

@@ -24,7 +24,7 @@ class GuardedTaping:
     """An exchange on its tape. Subclasses call `_write` for their other records.
 
     Attributes:
-        number: on its tape.
+        number: its number on its tape.
         last_ns: the time of its last record, other than `idle`.
     """
 

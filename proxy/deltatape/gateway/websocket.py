@@ -43,9 +43,9 @@ class SocketRelay:
     """Both sides of a WebSocket, of connections that were used for its handshake.
 
     Args:
-        taping: of the exchange.
-        client: of the application.
-        upstream: of the provider.
+        taping: records the exchange.
+        client: the application's side.
+        upstream: the provider's side.
         on_end: called when both connections have ended, with what ended them and a detail.
     """
 

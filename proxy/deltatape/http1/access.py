@@ -25,7 +25,7 @@ def check_origin(fields: Fields, *, local: bool = True) -> ForeignOrigin | None:
     """Return why a request must not be served; None if it may.
 
     Args:
-        fields: of the request.
+        fields: the fields of the request.
         local: whether `Host` has to name this machine; on a Unix socket it means nothing.
     """
     host = (field(fields, b"host") or b"").decode("latin-1")

@@ -176,7 +176,7 @@ class UpstreamConnection(asyncio.Protocol):
 
         Args:
             handler: gets its response.
-            method: of the request.
+            method: the method of the request.
             on_upgrade: gets, in the place of a response, the head of a 101 and what has come behind
                 it, and takes the connection with `detach`. None: no other protocol is asked for.
         """

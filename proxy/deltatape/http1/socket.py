@@ -132,9 +132,9 @@ class HangupWatch:
     bytes; `poll` does. Looks every 50 ms, and only while started.
 
     Args:
-        transport: of the peer.
+        transport: the transport of the peer.
         on_hangup: called once.
-        events: of `poll`, that count as leaving.
+        events: the events of `poll`, that count as leaving.
     """
 
     def __init__(

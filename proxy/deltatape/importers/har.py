@@ -190,8 +190,8 @@ def _socket(name: str, entry: Json, note: str, begun: float, rows: Sequence[Json
     """Return the exchange of a WebSocket.
 
     Args:
-        name: of the file.
-        entry: of the handshake.
+        name: the name of the file.
+        entry: the entry of the handshake.
         note: about the entry.
         begun: when the first request of the archive did, in seconds; 0 if unknown.
         rows: what went over it.

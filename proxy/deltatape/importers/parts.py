@@ -146,10 +146,10 @@ def build(
     was saved, is left out; a missing media type is inferred from the body. Notes report both.
 
     Args:
-        name: of the file, as the user gave it.
+        name: the name of the file, as the user gave it.
         request: what is known of it.
         response: its head; None if the file does not have the response.
-        body: of the response; empty if there is no response.
+        body: the body of the response; empty if there is no response.
         notes: what was done before.
     """
     head, more = (None, []) if response is None else _head(response, body)
@@ -204,7 +204,7 @@ def build_socket(
     one before it.
 
     Args:
-        name: of the file, as the user gave it.
+        name: the name of the file, as the user gave it.
         request: what is known of the handshake.
         response: the head of its answer. Over HTTP/2 that has another status, which is noted.
         messages: in their order.

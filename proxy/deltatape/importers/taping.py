@@ -24,7 +24,7 @@ def tape_lines(
 
     Args:
         exchanges: an import, numbered from 1.
-        header: of the tape; its source is `import`.
+        header: the tape's header; its source is `import`.
         idents: a ULID for each exchange.
         masker: makes credentials unreadable.
     """

@@ -74,7 +74,7 @@ class DatasetIndexing:
     """Keeps the index up to date with the dataset.
 
     Args:
-        folder: of the dataset.
+        folder: the folder of the dataset.
         index: the file of the index.
         rules: the version of the rules; the index is made anew if they change.
         most: the most exchanges to list.

@@ -267,7 +267,7 @@ def cut(document: object, place: TapePlace | None = None, *, full: bool = False)
 
     Args:
         document: as a command prints it.
-        place: of its tape, if tapes are to have the names of the list.
+        place: the place of its tape, if tapes are to have the names of the list.
         full: whether to keep all of what is long.
     """
     longest, most = (sys.maxsize, sys.maxsize) if full else (LONGEST, MOST)

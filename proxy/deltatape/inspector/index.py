@@ -172,7 +172,7 @@ class IndexWriter:
     """Writes the index at `path`; one process at a time.
 
     Args:
-        path: of the file, made if it is missing.
+        path: the path of the file, made if it is missing.
         rules: the version of the rules; rows made by others are dropped.
     """
 

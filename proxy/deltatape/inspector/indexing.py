@@ -130,7 +130,7 @@ class Indexing:
     Args:
         library: which tapes.
         index: where it is.
-        settings: of the rules.
+        settings: the settings of the rules.
         clock: the machine's.
     """
 

@@ -43,7 +43,7 @@ def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = str) -> 
     """Return a request target without credentials, shortened to `most` characters.
 
     Args:
-        target: of a request to a gateway or a player, or of a recorded one.
+        target: the target of a request to a gateway or a player, or of a recorded one.
         most: >= 1.
         hide: overwrites other secrets.
     """

@@ -44,7 +44,7 @@ def learned(
 
     Args:
         recorded: what would be played.
-        again: of another recording of the same run.
+        again: the exchanges of another recording of the same run.
         known: what is volatile anyway.
         hide: overwrites secrets in text; no option contains any.
 

@@ -428,7 +428,7 @@ def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
     """Return the positions to compare value by value, ascending: at most nine.
 
     Args:
-        body: of the request.
+        body: the body of the request.
         others: positions and bodies of recorded ones, >= 1, in order.
     """
     best = heapq.nlargest(_COMPARED, others, key=lambda other: _in_common(body, other[1]))
@@ -436,7 +436,7 @@ def likely(body: bytes, others: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
 
 
 def closest(text: str, known: Sequence[str]) -> str:
-    """Return the one of `known`, >= 1, that is most similar byte by byte, the first of equals."""
+    """Return the text in `known` that is most similar byte by byte; the first of equals."""
     matcher = SequenceMatcher(b=text, autojunk=False)
 
     def alike(other: str) -> float:

@@ -1,9 +1,8 @@
-"""Find the `--volatile` options with which requests match that differ: the narrowest ones.
+"""Find the narrowest `--volatile` options with which requests match although they differ.
 
-Strategy: for two texts, the fewest presets with which they are equal. Where presets are not enough,
-an expression for each word with a digit in it that differs, after the text that stands before it:
-such words are ids and counters. Other differences are of content; only leaving out the whole field
-makes up for those.
+Strategy: for two texts, the fewest presets that make them equal. If presets are not enough, an
+expression for each differing word that has a digit, preceded by the text before it: such words are
+ids and counters. Other differences are of content: then the whole field has to be left out.
 """
 
 import re
@@ -79,7 +78,7 @@ def _finest_first(mask: str) -> int:
 
 
 def _needed(masks: Sequence[str], texts: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Leave out masks, the first ones first, without which each two texts are equal, too."""
+    """Leave out masks, the first ones first, that are not needed to make each two texts equal."""
     kept = list(masks)
     for mask in masks:
         fewer = [each for each in kept if each != mask]

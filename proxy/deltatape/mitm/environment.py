@@ -57,7 +57,7 @@ def proxy_variables(proxy_url: str, bundle: Path, environment: Mapping[str, str]
     Args:
         proxy_url: where mitmproxy listens.
         bundle: see `ca_bundle`.
-        environment: of the command; its NODE_OPTIONS are kept.
+        environment: the environment of the command; its NODE_OPTIONS are kept.
     """
     node = f"{environment.get('NODE_OPTIONS', '')} --require {_quoted(NODE_PROXY)}".strip()
     return {
@@ -152,7 +152,7 @@ def mitmproxy_environment(
 
     Args:
         options: `outbound` decides.
-        environment: of the user.
+        environment: the environment of the user.
 
     Raises:
         UsageError: a file cannot be read or written, or mitmproxy cannot log in like this.

@@ -49,10 +49,10 @@ class MitmRecording:
         connected: whether an app has connected, to whatever host.
 
     Args:
-        options: of mitmproxy.
+        options: the options of mitmproxy.
         observer: gets what there is to say.
         analysis: reads the tapes.
-        environment: of mitmproxy.
+        environment: the environment of mitmproxy.
         grace_s: how long streams may go on at the end.
     """
 

@@ -78,7 +78,7 @@ class FlowTaping(RecordedExchange):
         """Return the stream filter for the request's body.
 
         Args:
-            flow: of which.
+            flow: the request's flow.
             reused: whether an upstream connection has served before; asked when it serves again.
         """
         other_filter = _filter_of_other_addon(flow.request)
@@ -226,7 +226,7 @@ class MitmRun:
     """One run of mitmproxy; needs a running loop.
 
     Args:
-        options: of taping.
+        options: the options of taping.
         version: mitmproxy's.
         session: gets what there is to say.
         patience_s: after how much silence mitmproxy ends a connection.

@@ -36,7 +36,7 @@ class PinnedTapes(Protocol):
         """Keep what was taped around an exchange with findings; call `then` afterwards.
 
         Args:
-            tape: on which it is; None: it is closed.
+            tape: the tape that it is on; None: it is closed.
             end_ns: when it ended, as the tape counts; None: now.
             then: called when the tapes have their names.
         """

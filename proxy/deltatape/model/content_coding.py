@@ -266,8 +266,8 @@ class ContentDecoder:
     Args:
         codings: as `parse_codings` returns them.
         limit: bytes of output of each coding.
-        salvage: also return what stands before the damage in what is fed at once; all that was fed
-            is kept for that.
+        salvage: also return the output before the damage within one `feed`; all input is kept for
+            that.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ def decoded(
     """Return what each piece of a body adds to the decoded one, and the decoder's fault.
 
     Args:
-        pieces: of the body, in order.
+        pieces: the pieces of the body, in order.
         codings: as `parse_codings` returns them.
         hidden: spans of the decoded body to replace by asterisks.
     """

@@ -237,7 +237,7 @@ def digest_at(digests: Sequence[Digest], exchange: int, line: int | None) -> Dig
     """Return the digest of an exchange; of several, the last that had begun on a line of the tape.
 
     Args:
-        digests: of one tape, in the order of their requests.
+        digests: the digests of one tape, in the order of their requests.
         exchange: its number; there is such an exchange.
         line: where something was found.
     """

@@ -23,7 +23,7 @@ class CallChange(NamedTuple):
     """
 
     call: int
-    """The client's own number of the call, never used again; calls are in the order of it."""
+    """The client's own number of the call, never reused; calls are in this order."""
     id: str | None
     name: str | None
     kept: int

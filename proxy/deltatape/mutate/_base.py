@@ -74,7 +74,7 @@ def mutator(
     Args:
         name: see `Mutator`.
         row: see `Mutator`.
-        shapes: of the events that it can change.
+        shapes: the shapes of the events that it can change.
         also: what must be true of a dialect besides.
     """
 

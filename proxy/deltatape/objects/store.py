@@ -166,8 +166,8 @@ class ObjectStore:
         Args:
             key: see `StoredObject`.
             blocks: the content. An exception from it ends the upload, and nothing is stored.
-            size: of the content, in bytes.
-            sha256: of the content, in hexadecimal digits; stored as metadata.
+            size: the size of the content, in bytes.
+            sha256: the sha256 of the content, in hexadecimal digits; stored as metadata.
             metadata: more of it, under keys of small letters and digits; a folder keeps none.
             memory: the most bytes held, at least `PART_BYTES`; more sends parts in parallel.
 
@@ -286,7 +286,7 @@ class ObjectRanges:
 
     Args:
         store: it lies in.
-        key: of the object.
+        key: the key of the object.
     """
 
     def __init__(self, store: ObjectStore, key: str) -> None:

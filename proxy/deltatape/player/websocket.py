@@ -68,7 +68,7 @@ class SocketPlay(asyncio.Protocol):
     Args:
         client: the connection.
         script: how it goes.
-        matcher: of the client's messages.
+        matcher: the matcher of the client's messages.
         tempo: how time passes.
         missed: called with a message that is not on the tape.
         ended: called when the connection has ended.

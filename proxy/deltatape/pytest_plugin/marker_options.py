@@ -95,9 +95,9 @@ def parsed(name: str, text: str, parse: Callable[[str], T]) -> T:
     """Parse a text with `parse`.
 
     Args:
-        name: of the argument; that of an option of `deltatape replay` as well.
+        name: the name of the argument, and of an option of `deltatape replay`.
         text: its value.
-        parse: of that option: its refusals name the option.
+        parse: the parse of that option: its refusals name the option.
 
     Raises:
         UsageError: `parse` refuses it; names the argument.

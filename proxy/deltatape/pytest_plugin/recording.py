@@ -48,7 +48,7 @@ def recording(item: pytest.Item, options: MarkerOptions, mode: str) -> Iterator[
 
     Args:
         item: the test.
-        options: of its marker.
+        options: the options of its marker.
         mode: `record` for everything, `auto` for what is not on its tape.
 
     Raises:

@@ -40,7 +40,7 @@ def replaying(
 
     Args:
         item: the test.
-        options: of its marker.
+        options: the options of its marker.
         cell: what torture does to the tapes; None without torture.
 
     Raises:

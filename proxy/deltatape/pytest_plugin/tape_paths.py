@@ -37,7 +37,7 @@ def own_place(test_file: Path, names: Sequence[str]) -> TapeLocation:
 
     Args:
         test_file: where the test stands.
-        names: of the classes around it, outermost first, and its own, as pytest shows it:
+        names: the names of the classes around it, outermost first, and its own, as pytest shows it:
             `test_weather[lisbon]`.
     """
     folder = test_file.parent / FOLDER / test_file.stem

@@ -28,9 +28,9 @@ class VariationCase:
     """One generated test.
 
     Attributes:
-        name: of the test, within its brackets.
+        name: the name of the test, within its brackets.
         variation: its name; "" for the tapes as they are.
-        positions: of the exchanges that are varied, in the order of the tapes.
+        positions: the positions of the exchanges that are varied, in the order of the tapes.
     """
 
     name: str = AS_RECORDED

@@ -70,7 +70,7 @@ class Control:
         Args:
             host: the host.
             port: the port.
-            sockets: those on which to listen, if they are bound to that address already.
+            sockets: the sockets to listen on, if they are bound to that address already.
 
         Raises:
             UsageError: the address is not available, or is not on loopback.

@@ -63,7 +63,7 @@ class Predecessor:
     """The recorder to replace.
 
     Attributes:
-        pid: of its process.
+        pid: the pid of its process.
         sockets: its listening sockets.
     """
 

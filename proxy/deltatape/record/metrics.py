@@ -51,8 +51,8 @@ class Sample:
     """The counters of a recorder at one moment.
 
     Attributes:
-        counts: of the recording.
-        lag: of the analysis.
+        counts: the counts of the recording.
+        lag: the lag of the analysis.
         findings: by code and severity.
         exchanges_with_findings: how many have a warning or an error.
         unanalysed: how many exchanges nobody has analysed.
@@ -295,7 +295,7 @@ def collector_url(url: str, environment: Mapping[str, str]) -> str:
     """Return the URL to push metrics to.
 
     Args:
-        url: of a collector, or of its metrics; "" for the one that the environment names.
+        url: the url of a collector, or of its metrics; "" for the one that the environment names.
         environment: can have the variables of OpenTelemetry.
 
     Raises:
@@ -324,7 +324,7 @@ class OtlpPush(BackgroundTask):
     `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` set the resource.
 
     Args:
-        url: of a collector; "" for the one that the variables name.
+        url: the url of a collector; "" for the one that the variables name.
         sample: counts; called in the event loop.
         tell: gets a line when a push first fails, and when pushes succeed again.
 

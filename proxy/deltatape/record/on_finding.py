@@ -55,7 +55,7 @@ class OnFinding:
     Args:
         command: for `sh -c`.
         tell: prints a line for the user.
-        environment: of the command; None for our own.
+        environment: the environment of the command; None for our own.
         limit_s: the longest time of one run.
     """
 
@@ -83,7 +83,7 @@ class OnFinding:
         Args:
             tape: its current path; findings may have an earlier one.
             exchange: its number on the tape.
-            findings: those of the exchange; if empty, nothing is run.
+            findings: the findings on the exchange; if empty, nothing is run.
         """
         if not findings or self._closing:
             return

@@ -102,8 +102,8 @@ def request_again(
     Args:
         exchange: recorded.
         upstream: where it is to be sent.
-        environment: of the application, with what its `.env` files add.
-        dialect: of the exchange.
+        environment: the environment of the application, with what its `.env` files add.
+        dialect: the dialect of the exchange.
 
     Raises:
         UsageError: it is incomplete, or a credential is missing.
@@ -221,8 +221,8 @@ class RecheckOptions:
         environment: where credentials are looked up.
         secrets: what must not be on the new tape.
         outbound: how the provider is reached.
-        mask_key: for the hashes of what is masked.
-        clock: of the new tape.
+        mask_key: the key of the hashes of masked data.
+        clock: the clock of the new tape.
         deadline_s: how long one answer may take.
         output: the new tape; None: it is not kept.
         rules: the thresholds for findings.

@@ -45,7 +45,7 @@ class RecordOptions:
         upstreams: the user's own.
         to: the folder for tapes.
         app: the application's own endpoint, to be tapped at `app_listen`.
-        token: that requests must have if other machines can reach the gateway.
+        token: requests must have it if other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
         outbound: how upstreams are reached.
         grace_s: how long streams may go on at the end.
@@ -146,7 +146,7 @@ class RecordingPart(Protocol):
         """Keep what was taped around an exchange with findings; call `then` afterwards.
 
         Args:
-            tape: on which it is.
+            tape: the tape that it is on.
             end_ns: when it ended, as the tape counts.
             then: called when the tapes have their names.
         """
@@ -205,7 +205,7 @@ class Recording:
         """Prepare; see `start`.
 
         Args:
-            options: of the run.
+            options: the options of the run.
             around: the process.
             observer: gets what there is to say.
             analysis: reads the tapes; None: nobody does.

@@ -140,8 +140,8 @@ class Reporter:
             bypassed: the LLM hosts that were reached past the gateway.
             unchecked: the tape or folder that `deltatape check` has to analyse; "" if all was.
             others: other hosts that were reached, in case that one of them serves an LLM.
-            telemetry: LLM hosts that got telemetry past the gateway, and whose; where nothing was
-                taped, it may have been more.
+            telemetry: LLM hosts that got telemetry past the gateway, and who sent it; if nothing
+                was taped, it may have been more than telemetry.
         """
         self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
         if any(lost):

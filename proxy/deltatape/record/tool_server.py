@@ -126,7 +126,7 @@ class StdioTaping:
 
         Args:
             recorder: has the tape.
-            name: of the server.
+            name: the name of the server.
         """
         self._recorder = recorder
         self._upstream = stdio_upstream(name)

@@ -24,10 +24,10 @@ class Start:
     Attributes:
         options: with the ports that are shared.
         routes: where it forwards.
-        environment: of the session.
+        environment: the environment of the session.
         folder: the working directory.
         mask_key: see `Masker`.
-        origin: of its tapes.
+        origin: the origin of its tapes.
         numbers: the descriptor of a pipe that gives the next number of an exchange, in 8 bytes.
         sockets: the descriptors on which it listens, by the address of the option.
     """

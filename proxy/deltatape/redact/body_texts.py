@@ -131,7 +131,7 @@ class _Shapes:
         In a stream also those of a trail, where these are of several channels.
 
         Args:
-            events: of a body, with their line feeds.
+            events: the events of a body, with their line feeds.
             is_stream: whether a text may come in pieces, one in each event.
         """
         tables = (

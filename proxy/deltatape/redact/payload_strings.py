@@ -80,7 +80,7 @@ def plain_texts(
     it has to be asked.
 
     Args:
-        payload: of a record that is no body.
+        payload: the payload of a record that is no body.
         masker: knows which credentials were seen.
         cleared: what has no secret.
     """

@@ -719,7 +719,7 @@ class TapeRewriter:
     """Rewrites the lines of a tape, in order.
 
     Args:
-        plan: of the same tape.
+        plan: the plan of the same tape.
         masker: as of the plan.
         fillers: as of the plan; a note mentions them.
     """

@@ -38,7 +38,7 @@ def inert_text(text: str, instead: str) -> str:
     """Return `text` without commands that CI systems find anywhere in a line.
 
     Args:
-        text: of a document whose own syntax never says `##[`.
+        text: the text of a document whose own syntax never says `##[`.
         instead: how that document writes `##` otherwise.
     """
     return _ANYWHERE.sub(lambda _: instead, text)

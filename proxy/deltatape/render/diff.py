@@ -89,7 +89,7 @@ def diff_lines(
     Args:
         hops: each from one side to the next.
         damaged: the place of the first that damaged a call.
-        width: of the page.
+        width: the width of the page.
     """
     lines: list[Line] = []
     if len(hops) > 1:

@@ -423,8 +423,8 @@ def suspect_lines(
 
     Args:
         suspects: best first.
-        indent: of every line.
-        width: of the page.
+        indent: the indent of every line.
+        width: the width of the page.
         above: text that is shown above these lines and not repeated.
     """
     if not suspects:

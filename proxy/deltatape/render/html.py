@@ -27,7 +27,7 @@ def report_html(page: PageFiles, title: str, documents: Mapping[str, str], *, pl
 
     Args:
         page: what draws the documents.
-        title: of the window.
+        title: the title of the window.
         documents: each by its key in the data of the page, as JSON.
         plain: the same for people, shown where no script runs.
     """

@@ -136,10 +136,10 @@ def table(
     """Format `rows` in columns.
 
     Args:
-        rows: of cells; a row may be shorter than others.
-        indent: of every line.
+        rows: rows of cells; a row may be shorter than others.
+        indent: the indent of every line.
         right: the columns that are right-aligned.
-        width: of the page; None: as wide as it gets.
+        width: the width of the page; None: as wide as it gets.
         give: the columns to shorten on a narrow page, the widest first, each with its least width.
             If that is not enough, lines are cut.
     """
@@ -180,7 +180,7 @@ def without_columns(
 
     Args:
         rows: all of the same length; the first has the heads of the columns.
-        width: of the page.
+        width: the width of the page.
         leave_out: the columns that may be left out, in this order.
         give: see `table`.
     """

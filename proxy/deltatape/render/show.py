@@ -488,8 +488,8 @@ class Surroundings:
     """The exchanges of a tape, from which some are shown with what the others say about them.
 
     Args:
-        exchanges: of the tape, in the order of their requests.
-        numbers: of those that are shown.
+        exchanges: the exchanges of the tape, in the order of their requests.
+        numbers: the numbers of those that are shown.
         settings: the thresholds.
         logs: what the app printed.
         alone: whether others of the conversations are missing, so that nothing is known of them.
@@ -546,8 +546,8 @@ def exchange_object(
     """Return the whole of an exchange with the keys of the contract; `document` hides its secrets.
 
     Args:
-        analysis: of the exchange.
-        row: of the exchange, in the list of exchanges.
+        analysis: the analysis of the exchange.
+        row: the row of the exchange, in the list of exchanges.
         log: what the app printed around it.
         settings: the thresholds by which its findings were found.
     """

@@ -92,9 +92,9 @@ def live_lines(analysis: Analysis, findings: Sequence[Finding], name: str = "") 
     """Return `#3 POST /v1/chat/completions 200 1.8 s: ...`, and the findings, worst first.
 
     Args:
-        analysis: of the exchange.
+        analysis: the analysis of the exchange.
         findings: about it.
-        name: of the tape, if one was requested.
+        name: the name of the tape, if one was requested.
     """
     first = f"{name}{_arrival(analysis)}; {summary(findings)}"
     return [first, *finding_lines(findings)]

@@ -31,10 +31,10 @@ def strip_lines(
     """Draw an exchange in `width` columns; nothing if it has no times, or took none.
 
     Args:
-        axis: of the exchange.
+        axis: the axis of the exchange.
         reads: when it was read; of a WebSocket, when its frames were.
         events: when its events were complete.
-        width: of the page.
+        width: the width of the page.
     """
     start_ns = axis.request_ns
     if start_ns is None or axis.first_event_ns is axis.end_ns is None:
@@ -63,7 +63,7 @@ def timeline(times: Sequence[int], start_ns: int, end_ns: int, columns: int) -> 
         times: when something was read.
         start_ns: when the request came.
         end_ns: when it ended, or now.
-        columns: of the whole, with its brackets.
+        columns: the columns of the whole, with its brackets.
     """
     room = columns - 2
     strip = _Strip(start_ns, max(end_ns, start_ns + 1, *times), room)

@@ -51,10 +51,10 @@ def ended_line(
     """Format an exchange that has ended.
 
     Args:
-        row: of the exchange.
+        row: the row of the exchange.
         exchange: itself; None if it ended before, and a later request shows more about it.
         tape: its tape's name; "" where there is one tape alone.
-        width: of the page.
+        width: the width of the page.
     """
     drawn = f"{_LATER:<{_TIMELINE}}"
     if exchange is not None:
@@ -84,7 +84,7 @@ def running_lines(
         running: the exchanges.
         stall_ns: the silence that a finding reports.
         most: how many to show; the others are counted.
-        width: of the page.
+        width: the width of the page.
     """
     ordered = sorted(running, key=lambda each: -each.silent_ns)
     lines = [cropped(_running_line(each, stall_ns), width) for each in ordered[:most]]

@@ -383,7 +383,7 @@ class RecordingResult:
 
     Attributes:
         kept: the exchanges, as they are on the tape now.
-        left_out: those that are not on it, each with the reason.
+        left_out: the exchanges that are not on it, each with the reason.
     """
 
     kept: tuple[Exchange, ...] = ()

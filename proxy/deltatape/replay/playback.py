@@ -69,7 +69,7 @@ class Playback:
         """Create a player; entering it listens.
 
         Args:
-            exchanges: of the provider's side.
+            exchanges: the exchanges of the provider's side.
             playing: how they are played.
             tell: called in the player's thread when a request was matched or missed.
             address: where to listen.

@@ -145,7 +145,7 @@ def json_report(
     """Return the report, `recorded` and `refused` as JSON, each in order.
 
     Args:
-        report: of the player.
+        report: the report of the player.
         recorded: what came from the provider and is on the tape.
         refused: hosts requested past the player, each with the provider's name.
     """

@@ -90,7 +90,7 @@ class Responders:
 
     Attributes:
         machine: a `Player`, or one that records, too.
-        number: of exchanges that it has to play.
+        number: the number of exchanges that it has to play.
         environment: the command's whole environment, from the machine's URL.
         recorded: what it has added to a tape; after it was stopped.
         ending: called when a signal ends the command, since answers cut from then on must not be

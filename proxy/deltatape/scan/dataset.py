@@ -217,9 +217,9 @@ class TapeWriter:
     """Writes the rows of one tape.
 
     Args:
-        files: of the dataset.
+        files: the files of the dataset.
         scan: names the run; see `Files.clear`.
-        key: of the tape.
+        key: the key of the tape.
         rules: the version of the rules.
     """
 
@@ -251,7 +251,7 @@ class TapeWriter:
         """Make the drafts part of the dataset.
 
         Args:
-            day: of the tape.
+            day: the day of the tape.
             tape: its row in table `tapes`.
             before: the files that the dataset has of the tape.
         """

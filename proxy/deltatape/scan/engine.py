@@ -179,7 +179,7 @@ class DaskEngine:
     """Workers of a Dask cluster.
 
     Args:
-        client: of the cluster.
+        client: the cluster's client.
     """
 
     def __init__(self, client: "Client") -> None:

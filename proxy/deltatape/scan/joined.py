@@ -64,7 +64,7 @@ def joined(
     """Compare requests whose histories begin alike.
 
     Args:
-        found: those of each tape in the order of their requests.
+        found: the digests of each tape in the order of their requests.
         settings: the thresholds.
         near: see `check_tape.NEAR`.
     """
@@ -124,7 +124,7 @@ class _Conversation:
         return [*found, *_compared(window.rest(), self._settings)]
 
     def placed(self, counted: CountedFinding) -> tuple[str, CountedFinding]:
-        """Return a finding with tape and number of its exchange, also in its message."""
+        """Return a finding's tape, and the finding with the exchange's number on that tape."""
         finding = counted.finding
         tape, exchange = self._place(finding.exchange)
         message = _NUMBER.sub(lambda match: self._name(match, tape), finding.message)

@@ -142,7 +142,7 @@ def scan(
         source: the folder or URL with the tapes.
         out: the folder or URL of the dataset.
         engine: runs the work.
-        settings: of the rules.
+        settings: the settings of the rules.
         progress: called for each tape.
 
     Raises:

@@ -1,16 +1,16 @@
 r"""Read text through its escapes, and map changes of it to the bytes.
 
-A secret in a body may be escaped as JSON text, and once more when that JSON stands in a string
-(`arguments`), or be spread over the strings of many events; URLs and pages have escapes of their
-own, and a whole text may be base64 or hexadecimal. A `Layer` is a text made of slices of the text
+A secret in a body may be escaped as JSON text, and once more when that JSON is itself in a string
+(`arguments`), or be spread over the strings of many events; URLs and pages have other escapes,
+and a whole text may be base64 or hexadecimal. A `Layer` is a text made of slices of the text
 below it, with or without escapes decoded; a `LayeredView` is a stack of layers on the bytes of a
 body. Changes of the top text are mapped down to the bytes.
 
 Text is bytes decoded as Latin-1, so that its offsets are byte offsets; an escaped non-ASCII
 character counts as its two to four UTF-8 bytes.
 
-Invariants: a change has the length of what it replaces, at every level; of an escape only the
-digits are ever changed, so that JSON stays JSON.
+Invariants: a change has the length of what it replaces, at every level; in an escape only the
+digits change, so that JSON stays JSON.
 
 Spec: RFC 8259 section 7 (JSON), RFC 3986 section 2.1 (percent-encoding), RFC 4648 (base64, hex).
 """

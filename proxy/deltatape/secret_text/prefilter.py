@@ -68,7 +68,7 @@ _NAME = re.compile(rf"(?i:{NAMES}|authorization)".encode())
 _QUOTE = re.compile(rb"(?:or)?d?(?:\W|(?<=\\)[bfnrt]){0,257}\"")
 """A quotation mark after a word in a name of a secret: as far away as its value may stand."""
 _WORDS = (b"key", b"token", b"secret", b"passw", b"bearer", b"authorization")
-"""One of them ends every name of a secret, in lower case; of a password it is the beginning."""
+"""Every name of a secret ends with one of them, in lower case; a password's begins with one."""
 _LONGEST_NAME = 24
 _LONGEST_VALUE = 600
 """Characters that decide whether a name has a secret: separators, and 200 of its value."""

@@ -28,7 +28,7 @@ def use_settings(ctx: click.Context, command: click.Command, arguments: Sequence
     """Use the settings file for a command's defaults, and set `ctx.obj` to the `SettingsFile`.
 
     Args:
-        ctx: of the group.
+        ctx: the group's context.
         command: the command to run.
         arguments: its command line; `--help` works even with a damaged file.
 

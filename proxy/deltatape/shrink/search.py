@@ -35,7 +35,7 @@ class ShrinkSearch:
     """A tape on its way to the smallest one.
 
     Attributes:
-        exchanges: of the smallest tape so far; their numbers stay those of the beginning.
+        exchanges: the smallest tape so far; exchanges keep their original numbers.
         sound: whether candidates must not have new findings.
     """
 

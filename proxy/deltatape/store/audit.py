@@ -47,7 +47,7 @@ def audit(path: Path, app: AppNames | None = None) -> AuditReport:
     """Check the tape at `path` as a file.
 
     Args:
-        path: of the tape.
+        path: the path of the tape.
         app: what the application calls the events of its own endpoint; None: do not check what is
             parsed differently now.
 

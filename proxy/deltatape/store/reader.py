@@ -182,7 +182,7 @@ class Tape:
 
         Args:
             only: the numbers of the exchanges; 0 is the tape itself.
-            place: of the block.
+            place: the place of the block.
             data: the block; see `line_blocks`.
         """
         for batch in _batches(self.path, place, data):

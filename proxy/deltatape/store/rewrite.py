@@ -50,7 +50,7 @@ def draft(
         folder: exists.
         masker: makes the hashes of what is overwritten.
         content: whether to replace prose by fillers, too.
-        mode: of the file.
+        mode: the mode of the file.
 
     Raises:
         UsageError: the tape is being recorded or was changed meanwhile; the copy cannot be written.

@@ -121,7 +121,7 @@ class SealedFile:
         table: what it holds, and where.
 
     Args:
-        name: of the tape, as the user gave it.
+        name: the name of the tape, as the user gave it.
         ranges: its bytes.
 
     Raises:

@@ -73,8 +73,8 @@ def surroundings(tape: Tape, number: int, app: AppNames) -> Surroundings:
     """Read the exchange `number` and what surrounds it.
 
     Args:
-        tape: on which it is.
-        number: of the exchange.
+        tape: the tape that it is on.
+        number: the number of the exchange.
         app: what the application calls the events of its own endpoint.
 
     Raises:

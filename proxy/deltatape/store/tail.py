@@ -30,7 +30,7 @@ class TapeTail:
     """The records that are appended to a tape, from its beginning on.
 
     Args:
-        path: of the tape.
+        path: the path of the tape.
         holds: whether an exchange with long lines comes only when it has ended.
 
     Attributes:

@@ -216,8 +216,8 @@ def _parsed_alone(fragments: list[str], *, spread: bool) -> str:
     """Merge the members of fragments that are JSON by themselves.
 
     Args:
-        fragments: of the arguments.
-        spread: as JavaScript does, for which a text has its characters as members.
+        fragments: the fragments of the arguments.
+        spread: spread text as JavaScript does: its characters are its members.
     """
     members: dict[str, object] = {}
     for fragment in fragments:
@@ -245,7 +245,7 @@ def repaired(text: str, *, whole_members: bool) -> str:
     it.
 
     Args:
-        text: that is not JSON.
+        text: not JSON.
         whole_members: whether the member in which it was cut is dropped.
     """
     signs, _ = _structure(text)

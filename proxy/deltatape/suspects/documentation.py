@@ -40,7 +40,7 @@ def suspect_page(name: str) -> str | None:
     """Return the documentation of a suspect; None if `name` is not one.
 
     Args:
-        name: of a preset, or its mistakes as `why` names them: `key=one,emit=when-parses`.
+        name: the name of a preset, or its mistakes as `why` names them: `key=one,emit=when-parses`.
 
     Raises:
         UsageError: it names mistakes, and one of them does not exist.

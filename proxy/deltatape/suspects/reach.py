@@ -39,7 +39,7 @@ _MOST = 64
 
 
 class Reach:
-    """What clients can make of a stream.
+    """The results that clients can get from a stream.
 
     Args:
         steps: all that clients read, in each way to frame and to decode the stream.

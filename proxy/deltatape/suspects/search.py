@@ -256,7 +256,7 @@ def describe(
     """Describe how `client` reads the stream, as a clause after "it".
 
     Args:
-        runner: of the clients on the stream.
+        runner: the runner of the clients on the stream.
         client: with at least one mistake.
         outcome: what it makes of the stream.
         errors: what the application reported; the thrown one among them is shown.

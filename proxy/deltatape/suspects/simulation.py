@@ -151,9 +151,9 @@ def _numbered(
     """Yield each part of the body after the number of the read that completes it.
 
     Args:
-        parts: of the body, in order.
+        parts: the parts of the body, in order.
         between: how many characters follow each part.
-        texts: of the reads.
+        texts: the texts of the reads.
     """
     ends = running_sums(len(part) + between for part in parts)
     return zip(_reads_at(ends, map(len, texts)), parts, strict=True)

@@ -268,8 +268,8 @@ class _Trace:
     """Follows a client through a stream.
 
     Args:
-        client: that reads it.
-        reply: of the stream.
+        client: the client that reads it.
+        reply: the reply of the stream.
         reads: the numbers of the reads that complete the events that the client frames itself;
             None: it frames them as the standard says.
     """
@@ -317,7 +317,7 @@ class _Trace:
         """Return the steps, with the end of the stream.
 
         Args:
-            runner: of the client.
+            runner: the runner of the client.
             dies: whether its own framing has stopped the client.
         """
         client, accumulator = self._client, self._accumulator
@@ -410,7 +410,7 @@ class _Trace:
         """Yield what the client did with an entry of a call that it had.
 
         Args:
-            entry: that it read.
+            entry: what it read.
             slot: the call that the entry went to.
             shown: the same as it is shown.
             change: what the entry changed of it.

@@ -139,7 +139,7 @@ def chat_steps(events: Iterable[Event], choice: int, *, indexed: bool) -> Iterat
     """Yield the steps of one choice, up to `[DONE]`.
 
     Args:
-        events: of the stream.
+        events: the events of the stream.
         choice: its index.
         indexed: whether the dialect promises an index per call; else each name starts a call.
     """
@@ -454,8 +454,8 @@ def gemini_steps(events: Iterable[Event], calls: Sequence[ToolCall]) -> Iterator
     it matters that they come in parts without a name.
 
     Args:
-        events: of the stream.
-        calls: of the reply; they have the joined arguments.
+        events: the events of the stream.
+        calls: the calls of the reply; they have the joined arguments.
     """
     arguments_at = {call.start_event: call.arguments for call in calls}
     count, unsent = 0, ""

@@ -247,7 +247,7 @@ class Assembler:
 
     Args:
         tape: the tape's name as the user gave it.
-        header: of the tape.
+        header: the tape's header.
         stopped_ns: when the recorder stopped, if known in advance.
         watch: how long the tape was watched, if known; exchanges without an end are open during
             that time. If it is not, a `stop` record tells the exchanges after it of `stopped_ns`.

@@ -388,7 +388,7 @@ def _repeats_urls(name: bytes) -> bool:
 
 
 def content_coding(headers: Headers) -> str:
-    """Return what a body is coded in, such as `gzip`; "" if it is not coded."""
+    """Return a body's content-coding, such as `gzip`; "" if it has none."""
     found = [
         value.decode("latin-1").strip().lower()
         for name, value in headers

@@ -64,7 +64,7 @@ class EntryChunk(NamedTuple):
     first: int
     """The lowest number of an exchange in it."""
     last: int
-    """The highest one."""
+    """The highest number of an exchange in it."""
     exchanges: int
     """How many there are."""
 
@@ -206,7 +206,7 @@ class Table:
 
         Args:
             data: what was read.
-            size: of the file, into which the table points.
+            size: the size of the file, into which the table points.
 
         Raises:
             MalformedError: it is no table, or points elsewhere.
@@ -558,7 +558,7 @@ def plan_frames(
 
     Args:
         conversations: their exchanges, each as the numbers of its runs.
-        sizes: of all runs, in bytes.
+        sizes: the sizes of all runs, in bytes.
         shared: smaller conversations share frames of about so many bytes.
         most: the most bytes of a frame with several runs.
     """

@@ -31,7 +31,7 @@ _MOST_BYTES = 16 << 20
 _FEW = 8
 """Up to this number, spellings are searched faster one by one, in reads of some 100 bytes."""
 _SEVERAL = 64
-"""The same in reads of at least `_LARGE` bytes: words cost ten times as much as a search does."""
+"""The same limit in reads of at least `_LARGE` bytes: words cost ten times as much as a search."""
 _LARGE = 4 << 10
 _WORD = 4
 _PREFIX = 2 * _WORD - 1

@@ -75,7 +75,7 @@ _OPENERS = re.compile(
 
 
 def read_calls(text: str, offered: Offered) -> tuple[WrittenCall, ...]:
-    """Do what `find_calls` does."""
+    """Find the calls in a text; see `find_calls`."""
     opener = _OPENERS.search(text)
     if opener is None and not begins_as_json(text, offered):
         return ()

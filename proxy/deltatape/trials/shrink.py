@@ -114,7 +114,7 @@ def shrink_tape(
     """Return the smallest tape on which the command fails as it does on these exchanges.
 
     Args:
-        exchanges: of the provider's side.
+        exchanges: the exchanges of the provider's side.
         setup: how the command is run.
         request: what to search for.
         folder: where answers are kept meanwhile.

@@ -73,7 +73,7 @@ def write_files(
 
     Args:
         files: none of them is there.
-        exchanges: of the tape, at least one.
+        exchanges: the exchanges of the tape, at least one.
         kit: for the tests.
         mask_key: for the hashes of what is overwritten.
 

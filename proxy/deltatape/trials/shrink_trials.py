@@ -82,7 +82,7 @@ class Trials:
     """The judge of a search.
 
     Attributes:
-        tempo: of the playing.
+        tempo: the tempo of the playing.
         follows: whether requests may differ from the recorded ones.
         count: how many runs there were.
         target: the failure that is searched for, once there is one.
@@ -101,7 +101,7 @@ class Trials:
 
         Args:
             setup: how the command is run.
-            tempo: of the playing.
+            tempo: the tempo of the playing.
             cache: for answers.
             limit: how many runs there may be when `judge` begins another one.
             count: how many runs were made before.

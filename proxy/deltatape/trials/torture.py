@@ -127,7 +127,7 @@ class TortureRunner:
 
         Args:
             varied: exchanges to play instead, by position.
-            name: of the variation.
+            name: the name of the variation.
             harmless: whether they are complete. An incomplete one is played as recorded if the
                 client retries.
             baseline_s: how long the command takes with the unchanged tapes.

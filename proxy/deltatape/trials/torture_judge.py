@@ -142,7 +142,7 @@ class BaselineRuns:
 
     Attributes:
         first: the first of them.
-        seconds: of the slowest.
+        seconds: the seconds of the slowest.
     """
 
     def __init__(self, outcomes: Sequence[TrialResult], output_rules: OutputRules) -> None:
@@ -241,7 +241,7 @@ def baseline_problem(
     """Return why the unchanged tapes cannot serve as a baseline; "" if they can.
 
     Args:
-        outcomes: of equal runs.
+        outcomes: the outcomes of equal runs.
         output_rules: how outputs are to be read.
         oracle: whether the user's oracle decides on exit codes, outputs and requests.
     """
@@ -354,7 +354,7 @@ class Oracle:
         """Return what the command says about `outcome`.
 
         Args:
-            outcome: of the run in question.
+            outcome: the outcome of the run in question.
             baseline: the outcome with the unchanged tapes.
             variation: what was played; "" for the unchanged tapes.
             harmless: whether it should make no difference.

@@ -32,7 +32,7 @@ class TrialAttempt:
     """One way to run the command.
 
     Attributes:
-        seed: of the random choices; None if there were none.
+        seed: the seed of the random choices; None if there were none.
         varied: by position, the exchanges to play instead.
     """
 
@@ -60,7 +60,7 @@ def tasks(
     Args:
         variations: the rows.
         exchanges: all that are played.
-        positions: of those that are varied, the columns.
+        positions: the positions of those that are varied, the columns.
         seeds: for random choices, at least one.
     """
     for variation in variations:
@@ -126,7 +126,7 @@ class CaseFiler:
 
     Attributes:
         tapes: as the user named them.
-        options: of the command line, as far as the run of a single cell needs them.
+        options: the options of the command line, as far as the run of a single cell needs them.
         command: what is run.
         folder: for the tapes; None: write none.
     """

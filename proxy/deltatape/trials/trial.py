@@ -84,7 +84,7 @@ async def attempt(
 
     Args:
         command: >= 1 item; the program is looked for in the PATH of `environ`.
-        exchanges: of the provider's side.
+        exchanges: the exchanges of the provider's side.
         playing: how they are played.
         environ: the user's own environment; see `replay_environment`.
         folder: where the command is started.

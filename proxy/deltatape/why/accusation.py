@@ -146,10 +146,10 @@ def app_handling(
     """Return the symptom of an exchange; None if no client mistake can be involved.
 
     Args:
-        case: of the exchange.
-        analysis: of it.
+        case: the case of the exchange.
+        analysis: its analysis.
         others: all exchanges of its tape: those on the other side of the application count.
-        errors: of the app, as the user reports them.
+        errors: the errors of the app, as the user reports them.
         settings: the thresholds.
     """
     damaged_on_page = _damaged_on_page(analysis, others, settings)

@@ -39,7 +39,7 @@ class DeliveredFragments:
     """The fragments of a reply.
 
     Args:
-        fragments: of all calls, in the order in which they arrived.
+        fragments: the fragments of all calls, in the order in which they arrived.
     """
 
     def __init__(self, fragments: Iterable[DeliveredFragment]) -> None:
@@ -88,7 +88,7 @@ def segments(
 
     Args:
         sent: the arguments that the app sent.
-        fragments: of the reply.
+        fragments: the fragments of the reply.
         own: the call that the app means; None if there is none.
         alike: whether it says the same as that call, and so comes from no other one.
     """

@@ -65,10 +65,10 @@ def explain(
     Args:
         exchanges: all of a tape, in the order of their requests: later ones show what the
             application made of a reply.
-        number: of the exchange.
+        number: the number of the exchange.
         settings: the thresholds.
         context: what is on the tape besides its exchanges.
-        errors: of the application, as the user reports them.
+        errors: the errors of the application, as the user reports them.
         clients: whether to run every known client on the response.
 
     Raises:

@@ -30,8 +30,8 @@ def stepping(
     """Return how the response of an explained exchange is built.
 
     Args:
-        explanation: of the exchange.
-        exchanges: those that it was explained by.
+        explanation: the explanation of the exchange.
+        exchanges: the exchanges that explain it.
         settings: likewise.
     """
     number, line = explanation.suspected or (explanation.exchange, None)

@@ -246,7 +246,7 @@ def survey(
     """Survey `exchanges`, which are in the order of their requests.
 
     Args:
-        exchanges: of one tape.
+        exchanges: the exchanges of one tape.
         settings: the thresholds.
         logs: what the application printed, in order.
 

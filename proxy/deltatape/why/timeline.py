@@ -72,8 +72,8 @@ def timeline(
     """Return what happened, in order, with the codes of `findings`.
 
     Args:
-        analysis: of the exchange.
-        findings: on it.
+        analysis: the analysis of the exchange.
+        findings: the findings on it.
         context: what happened around it; its `codes` are those of findings that have their place
             there, if they are found.
     """
@@ -408,7 +408,7 @@ def news(
     """Describe what each event adds, such as `text: 'Hel'`; not escaped.
 
     Args:
-        analysis: of the exchange.
+        analysis: the analysis of the exchange.
         contributions: `contributions_of` it, if they are known.
     """
     contributions = contributions_of(analysis) if contributions is None else contributions
@@ -457,7 +457,7 @@ def time_axis(
     """Return when the parts of an exchange happened.
 
     Args:
-        analysis: of the exchange.
+        analysis: the analysis of the exchange.
         reported: the codes of the findings on it.
         settings: the thresholds by which they were found.
         unanswered: whether the app did not answer its calls (D003).

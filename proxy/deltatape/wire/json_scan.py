@@ -27,7 +27,7 @@ _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
 _Lexer: TypeAlias = Callable[["JsonScanner", str, int], int]
 """A function of the class, not a bound method: that would hold the scanner that holds it. Takes the
-text and an offset in it, returns the offset from which on to go on."""
+text and an offset in it, returns the offset to continue from."""
 
 
 class ScanState(enum.Enum):
