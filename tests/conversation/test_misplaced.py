@@ -40,7 +40,7 @@ WRONG: Asked = (asks(BILL, assistant(text=SHIPPED), THANKS), [])
 def test_the_reply_to_another_user_is_reported_with_both_places() -> None:
     (finding,) = foreign(FIRST, SECOND, WRONG)
     assert finding.message == (
-        "the request contains the reply of #1 from another conversation instead of that of #2"
+        "the request contains the reply of #1 from another conversation instead of the reply of #2"
     )
     assert (finding.exchange, finding.blame) == (3, Blame.APP)
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
@@ -52,8 +52,12 @@ def test_the_reply_to_another_user_is_reported_with_both_places() -> None:
 def test_replies_that_took_each_others_places_are_reported_as_that() -> None:
     other: Asked = (asks(ORDER, assistant(text=INVOICE), THANKS), [])
     first, second = foreign(FIRST, SECOND, WRONG, other)
-    assert first.message.endswith("instead of that of #2; that conversation has the reply of #2")
-    assert second.message.endswith("instead of that of #1; that conversation has the reply of #1")
+    assert first.message.endswith(
+        "instead of the reply of #2; that conversation has the reply of #2"
+    )
+    assert second.message.endswith(
+        "instead of the reply of #1; that conversation has the reply of #1"
+    )
 
 
 def test_a_reply_beside_the_own_one_is_reported_too() -> None:
@@ -167,7 +171,7 @@ def test_results_that_speak_of_each_others_arguments_are_swapped() -> None:
         " each mentions the arguments of the other call, and none of its own"
     )
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
-    assert finding.evidence == 'the result for \'c1\' speaks of {"city":"Gent"}'
+    assert finding.evidence == 'the result for \'c1\' mentions {"city":"Gent"}'
 
 
 @pytest.mark.parametrize(

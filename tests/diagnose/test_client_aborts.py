@@ -154,7 +154,7 @@ def test_a_long_silence_is_the_upstreams_and_says_what_the_app_printed() -> None
     assert stall.message.endswith(f"then the client disconnected, and printed: {OPENAI}")
     assert stall.blame is Blame.UPSTREAM
     left = next(each.finding for each in reported if each.finding.code == "W006")
-    assert "a stall of the upstream" in left.message
+    assert "(the upstream stalled)" in left.message
     assert left.blame is None
 
 

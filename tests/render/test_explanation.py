@@ -82,8 +82,8 @@ error C002 arguments-changed-by-app  app, proven  #2, line 200, at 10.000 s
 error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
     the app reports an error of V8's JSON.parse, 'Unexpected end of JSON input', but call 0 (get,
     c1) of #1 was delivered complete: '{"a":1}'; the app turned it into ''
-    excluded: the tool failed to parse something else: the request repeats the call with other
-    arguments than were delivered
+    excluded: the tool failed to parse something else: the request does not repeat the call with the
+    delivered arguments
 
 more: deltatape why CODE   (C002, C009)
 
@@ -93,10 +93,10 @@ SUSPECT   arguments-of-first-piece-only  reproduces exactly what the app did (ar
 
 VERDICT   app, proven  (C002)
           The stream was correct; the mistake is in the app: call 0 (get, c1) of #1 was delivered
-          with '{"a":1}', the app repeats '' (first difference at $.a): the app repeats the call
-          without arguments. Also found: C009. The app behaves like arguments-of-first-piece-only
-          (or one of 3 that do the same): it keeps only the arguments of the first fragment; it
-          throws "Unexpected end of JSON input".
+          with '{"a":1}', but the app repeats '' (first difference at $.a): it is empty. Also found:
+          C009. The app behaves like arguments-of-first-piece-only (or one of 3 that do the same):
+          it keeps only the arguments of the first fragment; it throws "Unexpected end of JSON
+          input".
 
 FIX       Append the arguments of every fragment.
 NEXT      write a failing test:
@@ -192,7 +192,7 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     assert narrow.startswith("x.tape#1  POST /v1/chat/completions  openai-chat  m\n")
     assert max(map(len, narrow.splitlines())) <= 60
     for words in (
-        "the app repeats the call without arguments",
+        "it is empty",
         "Append the arguments of every fragment",
     ):
         assert words in " ".join(narrow.split())
@@ -260,8 +260,8 @@ def short(explanation: Explanation) -> list[str]:
 
 def test_in_short_it_is_five_lines() -> None:
     what = (
-        "WHAT      Call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
-        " (first difference at $.a): the app repeats the call without arguments;"
+        "WHAT      Call 0 (get, c1) of #1 was delivered with '{\"a\":1}', but the app repeats ''"
+        " (first difference at $.a): it is empty;"
         " suspect: arguments-of-first-piece-only"
     )
     assert short(explain(broken_app())) == [

@@ -45,7 +45,7 @@ def test_of_many_tapes_the_first_finding_of_a_code_is_shown_and_all_are_counted(
     assert text(report.end()).splitlines() == [
         "error    T006 arguments-not-an-object  2 findings  on 2 tapes",
         "warning  T001 empty-arguments           1 finding  on 1 tape",
-        "1 finding not shown, like those above: deltatape check --all",
+        "1 more finding like those above: deltatape check --all",
         "",
         "2 errors, 1 warning",
         "more about a code: deltatape why T006",

@@ -248,8 +248,8 @@ def test_a_stream_that_ends_is_fine_and_other_dialects_are_another_rules_busines
 @pytest.mark.parametrize(
     ("event", "what"),
     [
-        (done(), "a second event that ends the stream"),
-        ({"type": "error", "content": "late"}, "a second event that ends the stream"),
+        (done(), "a second event ends the stream"),
+        ({"type": "error", "content": "late"}, "a second event ends the stream"),
         ({"type": "title", "title": "x"}, "an event of the type 'title' after the one that ended"),
     ],
 )

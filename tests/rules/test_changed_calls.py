@@ -62,10 +62,10 @@ MORE = user("And tomorrow?")
         (SHORT, SHORT[:-3], PROVEN, "it is the first 18 of 21 characters"),
         (LONG, LONG[:100], LIKELY, "it is the first 100 of 311 characters"),
         (HUGE, HUGE[:100], POSSIBLE, "it is the first 100 of 3011 characters"),
-        (SHORT, "", PROVEN, "the app repeats the call without arguments"),
-        (SHORT, "{}", LIKELY, "the app repeats the call with an empty object"),
-        (LONG, "", POSSIBLE, "the app repeats the call without arguments"),
-        (LONG, "{}", POSSIBLE, "the app repeats the call with an empty object"),
+        (SHORT, "", PROVEN, "it is empty"),
+        (SHORT, "{}", LIKELY, "it is an empty object"),
+        (LONG, "", POSSIBLE, "it is empty"),
+        (LONG, "{}", POSSIBLE, "it is an empty object"),
         ('{"city":null}', "{}", FACT, "an empty value was left out ($.city)"),
         (SHORT, '{"city":"gent gent"}', FACT, "a text was normalised ($.city)"),
         (SHORT, '{"city":"Rome"}', POSSIBLE, "no fragment of the reply explains the"),
@@ -159,8 +159,8 @@ def changed(
 def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
     (finding,) = changed(("c1", "get", ""), chunks=CALL_REPLY)
     assert finding.message == (
-        "call 0 (get, c1) of #1 was delivered with '{\"a\":1}', the app repeats ''"
-        " (first difference at $.a): the app repeats the call without arguments"
+        "call 0 (get, c1) of #1 was delivered with '{\"a\":1}', but the app repeats ''"
+        " (first difference at $.a): it is empty"
     )
     assert finding.evidence == "(no arguments)"
 
@@ -370,13 +370,13 @@ def renamed(
 
 def test_a_name_that_was_joined_is_an_error() -> None:
     (finding,) = renamed(("c1", "getget", '{"a":1}'), answers=("c1",))
-    assert "the name 'getget' instead of 'get' (the original 2 times)" in finding.message
+    assert "the name 'getget' instead of 'get' (2 copies of the original)" in finding.message
     assert finding.severity is Severity.ERROR
 
 
 def test_an_id_that_was_joined_throughout_works_by_luck() -> None:
     (finding,) = renamed(("c1c1c1", "get", '{"a":1}'), answers=("c1c1c1",))
-    assert finding.message.endswith("(the original 3 times), and so does its result")
+    assert finding.message.endswith("(3 copies of the original), and so does its result")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.PROVEN)
 
 

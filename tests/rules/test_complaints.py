@@ -225,7 +225,7 @@ def test_what_the_application_prints_is_about_the_reply_before() -> None:
 def test_what_is_printed_about_several_calls_names_them_in_short() -> None:
     both = [*call(), *call("put", index=1), FINISH]
     (finding,) = errors(digests((asks(USER), both)), printed(0.9, OF_ARGUMENTS))
-    assert "call 0 (get, c1) of #1 and 1 more were delivered complete" in finding.message
+    assert "call 0 (get, c1) of #1 and 1 more call were delivered complete" in finding.message
     broken = [*call(), *call("put", '{"a":', 1), FINISH]
     assert not errors(digests((asks(USER), broken)), printed(0.9, OF_ARGUMENTS))
 

@@ -240,6 +240,7 @@ def test_a_filter_does_what_it_is_for_and_blames_nobody() -> None:
     finding = one(pasted(TEXT, choice({}, "content_filter")), "S009")
     assert finding.blame is None
     assert finding.message.startswith("a content filter of the provider cut the reply")
+    assert finding.hint.startswith("change what the request asks for")
 
 
 def test_a_normal_end_is_fine() -> None:

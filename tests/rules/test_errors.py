@@ -189,7 +189,7 @@ def test_an_endpoint_of_the_app_may_pass_on_what_it_was_given(
 def test_an_error_that_the_app_tells_its_page_blames_nobody() -> None:
     finding = one(told(text("a"), {"type": "error", "content": "overloaded"}), "S005")
     assert (finding.blame, finding.severity) == (None, Severity.ERROR)
-    assert finding.message.startswith("the app tells its page of an error")
+    assert finding.message.startswith("the app sent its page an error")
 
 
 def test_an_error_in_the_middle_of_a_stream_is_reported_with_its_message() -> None:

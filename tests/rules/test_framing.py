@@ -333,7 +333,7 @@ def test_a_message_whose_checksum_is_wrong_is_reported_with_its_bytes() -> None:
     finding = one(timed((0.1, DELTA), (0.2, DAMAGED), (0.3, END_MESSAGE), headers=BINARY), "W010")
     assert (
         finding.message
-        == "the body is corrupt: a message (contentBlockDelta) with a wrong checksum"
+        == "the body is corrupt: the checksum of a message (contentBlockDelta) is wrong"
     )
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
     assert finding.confidence is Confidence.PROVEN

@@ -343,7 +343,7 @@ def growing(count: int = 4, answers: Sequence[list[object]] = ()) -> list[Digest
 def test_the_second_answer_that_is_left_out_is_reported_and_then_no_other() -> None:
     (finding,) = c020_findings(growing(5))
     assert finding.message == (
-        "the request has 3 user messages but no answer: the answer #2 and the one before"
+        "the request has 3 user messages but no answer: the answer of #2 and the one before it"
         " were delivered completely"
     )
     assert (finding.exchange, finding.severity) == (3, Severity.WARNING)

@@ -145,8 +145,8 @@ def test_the_fifth_attempt_in_a_minute_is_reported_and_then_each_doubling() -> N
     found = c008_findings(attempts(11))
     assert [finding.exchange for finding in found] == [5, 10]
     assert found[0].message == (
-        "the same request came 5 times in 4.0 s, each time after the one before had failed (#1 and"
-        " on): 429, 429, 429, 429"
+        "the same request came 5 times in 4.0 s, each time after the previous one had"
+        " failed (from #1 on): 429, 429, 429, 429"
     )
     assert (found[0].severity, found[0].blame) == (Severity.WARNING, Blame.APP)
     assert (found[0].confidence, found[0].evidence) == (Confidence.LIKELY, "slow down")

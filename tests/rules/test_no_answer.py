@@ -222,7 +222,7 @@ def test_what_still_goes_on_is_said_to_do_so() -> None:
     (reply,) = watched_digests(CALLS, until_s=60)
     watch = TapeSummary(until_ns=60 * NS, recording=True)
     (finding,) = check_conversation([replace(reply, watch=watch)])
-    assert finding.message.endswith("within 59.5 s; the recording still goes on")
+    assert finding.message.endswith("within 59.5 s; the recording is still going on")
 
 
 def test_an_unknown_end_of_the_application_is_possible_at_most() -> None:

@@ -119,9 +119,9 @@ def test_a_silence_without_any_record_of_the_recorder_blames_nobody() -> None:
     finding = one(hung, "D001")
     assert (finding.severity, finding.blame) == (Severity.INFO, None)
     assert finding.confidence is Confidence.POSSIBLE
-    assert "15.9 s (in-text), of which 10.9 s without any record" in finding.message
+    assert "15.9 s (in-text), and the recorder wrote nothing for 10.9 s" in finding.message
     never = one(replace(hung, idle_ns=()), "D001")
-    assert "15.9 s (in-text), of which 15.9 s without any record from the recorder" in never.message
+    assert "15.9 s (in-text), and the recorder wrote nothing for 15.9 s of it" in never.message
     assert (never.severity, never.blame) == (Severity.INFO, None)
     assert "the recorder wrote nothing" in never.hint
 
@@ -243,7 +243,7 @@ def test_a_silence_without_any_record_of_the_recorder_blames_nobody_after_a_resu
         finding = one(held_up, "D004")
         assert (finding.severity, finding.blame) == (Severity.INFO, None)
         assert finding.confidence is Confidence.POSSIBLE
-        assert "(1 idle record), of which 53.5 s without any record" in finding.message
+        assert "(1 idle record), and the recorder wrote nothing for 53.5 s" in finding.message
         assert "the recorder wrote nothing" in finding.hint
 
 
@@ -251,7 +251,7 @@ def test_a_silence_that_was_watched_for_long_enough_stands_beside_what_was_not()
     watched = (6_500 * MS, 11_500 * MS, 16_500 * MS)
     finding = one(replace(silent(EndReason.UPSTREAM_CLOSED, 60), idle_ns=watched), "D004")
     assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
-    assert "(3 idle records), of which 43.5 s without any record" in finding.message
+    assert "(3 idle records), and the recorder wrote nothing for 43.5 s" in finding.message
 
 
 def test_signs_of_life_prove_whose_silence_it_was() -> None:

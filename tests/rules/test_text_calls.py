@@ -122,8 +122,8 @@ def test_a_call_that_came_as_a_tool_call_too_is_a_warning() -> None:
     ("asked", "blame", "why"),
     [
         (request(put={}), Blame.MODEL, "is none of the request's tools"),
-        (request(), None, "came though the request offers no tools"),
-        (None, None, "came though the request offers no tools"),
+        (request(), None, "came although the request offers no tools"),
+        (None, None, "came although the request offers no tools"),
     ],
 )
 def test_a_call_of_a_tool_that_was_not_offered_is_a_warning(

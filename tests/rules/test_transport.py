@@ -116,7 +116,7 @@ def test_a_client_that_gives_up_is_reported_with_the_silence() -> None:
     )
     assert finding.blame is None
     assert one(patient(0.4), "W006").message.startswith("the client closed the connection, in")
-    assert "a stall of the upstream, in" in one(patient(12.0), "W006").message
+    assert "(the upstream stalled), in" in one(patient(12.0), "W006").message
     unwatched = replace(patient(12.0), idle_ns=())
     assert "a stall" not in one(unwatched, "W006").message
 

@@ -68,7 +68,7 @@ def test_an_error_that_the_page_is_told_has_its_cause_behind_the_app() -> None:
     told = page(upstream, app.text("I look."), {"type": "error", "content": "no name"})
     verdict = explain([upstream, told], 9).verdict
     assert verdict.blame == "upstream"
-    assert verdict.summary.startswith("The app tells its page of an error; the cause is #1: call 0")
+    assert verdict.summary.startswith("The app sent its page an error; the cause is #1: call 0")
     assert explain([told, upstream]).exchange == 1
 
 
@@ -94,7 +94,7 @@ def test_an_error_that_the_provider_gave_explains_what_the_page_is_told() -> Non
     told = page(upstream, app.text("I look."), {"type": "error", "content": "no key"})
     verdict = explain([refused, told], 9).verdict
     assert verdict.blame is None
-    assert verdict.summary.startswith("The app tells its page of an error; the cause is #1:")
+    assert verdict.summary.startswith("The app sent its page an error; the cause is #1:")
 
 
 def test_without_times_nothing_went_on_meanwhile() -> None:

@@ -48,7 +48,7 @@ def test_invalid_bytes_are_counted_apart_from_real_replacement_characters() -> N
         raw.decode()
     text, detail = replaced(raw, caught.value)
     assert text == "\ufffd\ufffd\ufffd("
-    assert detail == "2 invalid UTF-8 sequence(s), the first ff"
+    assert detail == "2 invalid UTF-8 sequences, the first ff"
 
 
 def test_a_framer_numbers_its_events_and_places_what_is_wrong_in_them() -> None:

@@ -186,7 +186,7 @@ def test_invalid_bytes_are_replaced_and_counted_apart_from_real_replacement_char
     body = "data: \ufffd".encode() + b"\xff\xc3(\n\n"
     events, _, anomalies, _ = run([body])
     assert events[0].data == "\ufffd\ufffd\ufffd("
-    assert anomalies[0].detail == "2 invalid UTF-8 sequence(s), the first ff"
+    assert anomalies[0].detail == "2 invalid UTF-8 sequences, the first ff"
 
 
 @pytest.mark.parametrize(

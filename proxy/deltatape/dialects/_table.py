@@ -212,7 +212,7 @@ class TableDraft:
             self.reply.terminal = event
             self.normal = normal
         elif self._final:
-            detail = "a second event that ends the stream"
+            detail = "a second event ends the stream"
             self.reply.notes.once("", "A005", detail, event.data[:EVIDENCE_LIMIT], event)
 
 
@@ -583,7 +583,7 @@ class ExpectObject:
 
     entry: Path
     what: str
-    """How it is called."""
+    """Its name in messages."""
     each: bool = False
     """Whether it is every element of an array, which may be missing."""
 

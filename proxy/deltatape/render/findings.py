@@ -40,8 +40,7 @@ def reported_lines(reported: ReportedFinding, width: int = WIDTH) -> list[Line]:
     lines += wrapped(finding.message, 4, width=width)
     if excerpt is not None:
         lines += wire_lines(excerpt, finding.line, finding.severity, width)
-    hidden = _is_shown(finding) or (excerpt is not None and excerpt.evident)
-    if finding.evidence and not hidden:
+    if not (_is_shown(finding) or (excerpt is not None and excerpt.evident)):
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
     lines += [*_sides(finding, width), *_excluded(finding, width)]
     return [*lines, *wrapped(f"fix: {finding.hint}", 4, width=width), line()]
@@ -94,7 +93,7 @@ def ending_lines(findings: int, counted: str, code: str) -> list[Line]:
     Args:
         findings: how many there were.
         counted: by severity, as `summary` says it.
-        code: that of the gravest.
+        code: the code of the gravest.
     """
     if not findings:
         return [line(StyledText("no findings", GOOD))]
@@ -134,7 +133,7 @@ def one_finding(
     Args:
         finding: the finding.
         seen: what is already shown.
-        width: of the page.
+        width: the width of the page.
         fixed: whether the fix is already shown.
         known: texts on the same page, which are not repeated.
     """
@@ -145,7 +144,7 @@ def one_finding(
         place = [line(*head), *wrapped(where, 4, DIM, width)]
     said = any(finding.message[1:] in text for text in known)
     lines = [*place, *(_verdict_says(width) if said else wrapped(finding.message, 4, width=width))]
-    if finding.evidence and not (_is_shown(finding) or finding.evidence in finding.message):
+    if not _is_shown(finding):
         lines += wrapped(f"evidence: {finding.evidence}", 4, DIM, width)
     for side in sides(finding):
         lines += wrapped(_place_of(side, finding), 4, DIM, width) if side not in known else []
@@ -177,7 +176,9 @@ def possible(verdict: Verdict) -> list[str]:
 
 
 def _is_shown(finding: Finding) -> bool:
-    """Check whether the delivered side shows the evidence."""
+    """Return whether the message or the delivered side shows the evidence, if there is any."""
+    if finding.evidence in finding.message:
+        return True
     other = finding.against
     return other is not None and other.evidence == finding.evidence
 
@@ -251,7 +252,7 @@ def wire_lines(
     Args:
         excerpt: at least one line.
         number: the tape line, for the gutter; None: unknown.
-        severity: of the finding, for the carets' style.
+        severity: the severity of the finding, for the carets' style.
         width: columns of the page.
     """
     label = "" if number is None else str(number)

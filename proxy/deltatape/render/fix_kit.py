@@ -33,7 +33,7 @@ def fix_kit(explanation: Explanation, exchanges: int, *, name: str, node: bool) 
     """Make the kit for an explanation whose verdict blames the app.
 
     Args:
-        explanation: of the exchange.
+        explanation: the explanation of the exchange.
         exchanges: how many there are on the kit's tape.
         name: a word for the files, of letters, digits, `-` and `_`.
         node: whether the app's tests are JavaScript (Vitest) instead of Python (pytest).
@@ -260,7 +260,7 @@ import { expect, test } from "vitest";
 
 const TAPE = new URL("$tape", import.meta.url).pathname;
 const CODES = "$codes";
-const REQUESTS = $requests; // how many an app sends that goes on as it should
+const REQUESTS = $requests; // how many an app sends that continues correctly
 const DELTATAPE = process.env.DELTATAPE ?? "deltatape";
 const LIMIT_MS = 60_000;
 const run = promisify(execFile);

@@ -114,7 +114,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         where = code(place(finding))
         yield f"- **{finding.code} {finding.name}** ({finding.severity}, {blamed(finding)}) {where}"
         yield f"  {inert(finding.message)}"
-        if finding.evidence:
+        if finding.evidence not in finding.message:
             yield f"  {code(finding.evidence)}"
         yield from (f"  {code(side)}" for side in (*sides(finding), *excluded(finding)))
     if findings:

@@ -103,8 +103,8 @@ class TextReport:
         ]
         yield from table(rows, right=[2], width=self._width, give={1: LEAST})
         if self._hidden:
-            hidden = count(self._hidden, "finding")
-            them = f"{hidden} not shown, like those above: deltatape check --all"
+            hidden = count(self._hidden, "more finding")
+            them = f"{hidden} like those above: deltatape check --all"
             yield line(StyledText(them, DIM))
         yield line()
 
@@ -170,7 +170,7 @@ def _annotation(reported: ReportedFinding, tape: str) -> str:
     lines = [
         finding.message,
         place(finding),
-        *([f"evidence: {finding.evidence}"] if finding.evidence else []),
+        *([f"evidence: {finding.evidence}"] if finding.evidence not in finding.message else []),
         f"fix: {finding.hint}",
     ]
     command = _COMMANDS[finding.severity]

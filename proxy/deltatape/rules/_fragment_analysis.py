@@ -186,8 +186,8 @@ def trace_of(
     That is a repetition or swap whose repair makes it valid, or missing event numbers in between.
 
     Args:
-        fragments: of one call, in wire order.
-        events: of the whole stream.
+        fragments: the fragments of one call, in wire order.
+        events: the events of the whole stream.
         tool: which the call is of.
         settings: how far to look.
     """
@@ -341,7 +341,7 @@ def runs_of(texts: Sequence[str], last: int | None = None) -> Iterator[tuple[int
     """Yield the start and end of each run of fragments that repeats the run before it.
 
     Args:
-        texts: of the fragments.
+        texts: the texts of the fragments.
         last: the last fragment at which a second copy may begin; None: any. The nearest come first.
     """
     for start in range(min(len(texts) - 1, len(texts) if last is None else last), 0, -1):

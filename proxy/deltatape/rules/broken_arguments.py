@@ -14,7 +14,7 @@ from deltatape.rules._fragment_analysis import (
 )
 from deltatape.rules._notation import QUOTES, notation_of
 from deltatape.rules.context import Claim, RuleContext, about_call, label
-from deltatape.rules.finish import FinishMeaning, finish_of
+from deltatape.rules.finish import CUT_HINTS, finish_of
 from deltatape.rules.rule import Subject, exchange_rule
 from deltatape.rules.text_calls import in_answer, where
 from deltatape.wire.json_scan import JsonScanner, scan
@@ -136,12 +136,13 @@ def truncated_arguments(context: RuleContext) -> Iterator[Claim]:
             yield about_call(context, call, trace.claim(context, message))
             continue
         why, blame, confidence = _what_ended(context, choice)
+        remedy = CUT_HINTS.get(finish_of(choice), _SHOW)
         yield about_call(
             context,
             call,
             Claim(
                 message=f"{_extent(call)}: {why}",
-                hint=_HINT if why in _NOBODY else f"{_HINT}; {_SHOW}",
+                hint=_HINT if why in _NOBODY else f"{_HINT}; {remedy}",
                 blame=blame,
                 confidence=confidence,
                 severity=Severity.INFO if why in _NOBODY else Severity.ERROR,
@@ -158,7 +159,7 @@ _SHOW = "send the request again; if it happens again, show the provider this tap
 def _is_cut(context: RuleContext, choice: Choice) -> bool:
     """Return whether the reply itself says or shows why the call is incomplete."""
     ended = choice.finish_reason_raw is not None and context.reply.error is None
-    return not ended or finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}
+    return not ended or finish_of(choice) in CUT_HINTS
 
 
 _UNSEEN = "the recorder stopped before the call was complete"
@@ -177,7 +178,7 @@ def _extent(call: ToolCall) -> str:
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
     """Return what ended the call, who ended it, and how sure that is."""
     end = finish_of(choice)
-    if end in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
+    if end in CUT_HINTS:
         word = repr(choice.finish_reason_raw)
         return f"the provider cut the reply (finish reason {word})", None, Confidence.PROVEN
     if context.reply.error is not None:

@@ -258,7 +258,7 @@ def _message(read_back: ReadBack, pair: CallWithRepeat, path: str, why: str) -> 
     more = f"; it also repeats {count(extra, 'call')} that the model never made" if extra else ""
     return (
         f"{call_label(pair.delivered, read_back.reply)} was delivered with {original!r},"
-        f" the app repeats {repetition!r}"
+        f" but the app repeats {repetition!r}"
         f" (first difference at {path}){': ' if why else ''}{why}{more}"
     )
 
@@ -319,8 +319,8 @@ def _run_anyway(
             Excluded(
                 "another attempt delivered the complete call",
                 (
-                    "no other reply to this request on the tape has it, and its id is that of"
-                    " the call that was cut"
+                    "no other reply to this request on the tape has it, and the app's call has the"
+                    " id of the cut one"
                 ),
             ),
         ),
@@ -518,6 +518,6 @@ def _times(original: str, repetition: str) -> int:
 
 def _change(what: str, original: str, repetition: str) -> str:
     times = _times(original, repetition)
-    repeated = f" (the original {times} times)" if times > 1 else ""
+    repeated = f" ({times} copies of the original)" if times > 1 else ""
     shown = repr(excerpt(repetition, 80)) if repetition else "empty"
     return f"the {what} {shown} instead of {excerpt(original, 80)!r}{repeated}"

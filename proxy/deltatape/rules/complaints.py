@@ -6,7 +6,7 @@ from deltatape.model.digest import DeliveredCall, ParserError, ParserErrorKind
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.turn import Complaint, Turn
-from deltatape.printable import excerpt
+from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import RequestSpans, against, call_label
 from deltatape.rules.context import Claim
 from deltatape.rules.repeated import SiblingCalls, relation
@@ -101,8 +101,8 @@ _HINTS = {
         "append every fragment to the entry of its index; parse once, when the call is complete"
     ),
     ParserErrorKind.GLUED: (
-        "keep one entry per call, and parse it once, when it is complete: in text, after its"
-        " closing tag"
+        "keep one entry per call, and parse it once, when it is complete (a call in text: after"
+        " its closing tag)"
     ),
     ParserErrorKind.INVALID: "parse the arguments once, unchanged, when the call is complete",
     ParserErrorKind.REFUSED: "pass the arguments to the tool unchanged",
@@ -134,7 +134,7 @@ def _is_torn(complaint: Complaint, siblings: SiblingCalls) -> bool:
 def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, ...]:
     other = "the tool failed to parse something else"
     if confidence is Confidence.PROVEN:
-        torn = "the request repeats the call with other arguments than were delivered"
+        torn = "the request does not repeat the call with the delivered arguments"
         return (Excluded(other, torn),)
     if confidence is Confidence.LIKELY:
         mentions = "the error mentions the call's arguments"
@@ -145,7 +145,7 @@ def _excluded(complaint: Complaint, confidence: Confidence) -> tuple[Excluded, .
 def _message(complaint: Complaint) -> str:
     first = complaint.about[0]
     more = len(complaint.about) - 1
-    calls = call_label(*first) + (f" and {more} more" if more else "")
+    calls = call_label(*first) + (f" and {count(more, 'more call')}" if more else "")
     were = "were" if more else "was"
     shown = excerpt(first.call.arguments, 80)
     arguments = f": {shown!r}" if shown else ", without arguments, which this tool allows"

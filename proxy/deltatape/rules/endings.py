@@ -8,7 +8,7 @@ from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallKind, CallStatus, Choice, ToolCall
 from deltatape.printable import count, excerpt
 from deltatape.rules.context import Claim, RuleContext, about_call, label
-from deltatape.rules.finish import FinishMeaning, finish_of, late_calls, late_text
+from deltatape.rules.finish import CUT_HINTS, FinishMeaning, finish_of, late_calls, late_text
 from deltatape.rules.framing import STREAMS, is_undecoded
 from deltatape.rules.rule import (
     exchange_rule,
@@ -184,19 +184,23 @@ def cut_by_limit(context: RuleContext) -> Iterator[Claim]:
     """Report an answer that a limit or a filter cut off."""
     for choice in context.reply.choices:
         end = finish_of(choice)
-        if end is FinishMeaning.LENGTH:
-            yield _cut(context, choice, "the output token limit")
-        elif end is FinishMeaning.FILTER:
-            yield _cut(context, choice, "a content filter of the provider")
+        if end in CUT_HINTS:
+            yield _cut(context, choice, end)
 
 
-def _cut(context: RuleContext, choice: Choice, by: str) -> Claim:
+_CUT_BY = {
+    FinishMeaning.LENGTH: "the output token limit",
+    FinishMeaning.FILTER: "a content filter of the provider",
+}
+
+
+def _cut(context: RuleContext, choice: Choice, end: FinishMeaning) -> Claim:
     reasons = [number for number, each in choice.finishes if each == choice.finish_reason_raw]
     half = [label(call) for call in choice.tool_calls if call.status in _HALF]
     what = f"in the arguments of {' and '.join(half)}" if half else "before the answer was complete"
     return Claim(
-        message=f"{by} cut the reply {what} (finish reason {choice.finish_reason_raw!r})",
-        hint="raise the output token limit or ask for less; do not run calls of a cut reply",
+        message=f"{_CUT_BY[end]} cut the reply {what} (finish reason {choice.finish_reason_raw!r})",
+        hint=f"{CUT_HINTS[end]}; do not run calls of a cut reply",
         blame=None,
         confidence=Confidence.PROVEN,
         severity=Severity.ERROR if half else Severity.WARNING,

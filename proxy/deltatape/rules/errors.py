@@ -44,7 +44,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
     if reply.error is None and seen is None:
         return
     yield Claim(
-        message=f"{'the app tells its page of' if reply.from_app else 'upstream sent'} an"
+        message=f"{'the app sent its page' if reply.from_app else 'upstream sent'} an"
         f" error under status {head.status if head else '?'}:"
         f" {reply.error or (seen.detail if seen else '')}",
         hint="in the client, check every event for an error; this answer is incomplete",

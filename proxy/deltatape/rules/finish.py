@@ -25,6 +25,12 @@ class FinishMeaning(enum.StrEnum):
     """An error, a word not known here."""
 
 
+CUT_HINTS = {
+    FinishMeaning.LENGTH: "raise the output token limit or ask for less",
+    FinishMeaning.FILTER: "change what the request asks for",
+}
+"""What to do about a cut reply, by what cut it."""
+
 _OTHER = FinishMeaning.OTHER
 _MEANINGS = {
     "tool_calls": FinishMeaning.TOOLS,

@@ -48,8 +48,9 @@ def anomalies(context: RuleContext, kind: AnomalyKind, what: str, hint: str) -> 
     first = found[0]
     start, end = first.place.span
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    detail = "" if first.detail in what else f": {first.detail}"
     yield Claim(
-        message=f"{what}: {first.detail}{more}",
+        message=f"{what}{detail}{more}",
         hint=hint,
         blame=Blame.UPSTREAM,
         confidence=context.seen,

@@ -98,7 +98,7 @@ def _foreign_claim(foreign: MisplacedMessage) -> str:
         instead = f", at a call of #{foreign.own.exchange}" if foreign.own else ""
     else:
         what = f"the reply of #{donor.exchange}"
-        instead = f" instead of that of #{foreign.own.exchange}" if foreign.own else ""
+        instead = f" instead of the reply of #{foreign.own.exchange}" if foreign.own else ""
     other = f"; that conversation has the reply of #{foreign.own.exchange}" if foreign.own else ""
     return (
         f"the request contains {what} from another"
@@ -224,7 +224,7 @@ def answers_not_kept(turn: Turn) -> Iterator[Claim]:
     yield Claim(
         message=(
             f"the request has {len(turn.digest.history)} user messages but no answer:"
-            f" the answer #{reply.exchange} and the one before were delivered"
+            f" the answer of #{reply.exchange} and the one before it were delivered"
             " completely"
         ),
         hint="append each answer to the history as an assistant message",

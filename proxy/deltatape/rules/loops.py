@@ -91,7 +91,7 @@ def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
     outcomes = ", ".join(map(_outcome, storm[:-1][-8:]))
     yield Claim(
         message=f"the same request came {len(storm)} times in {seconds:.1f} s, each"
-        f" time after the one before had failed (#{first.exchange} and on):"
+        f" time after the previous one had failed (from #{first.exchange} on):"
         f" {outcomes}",
         hint="retry in one layer only, a few times, with increasing pauses",
         blame=Blame.APP,

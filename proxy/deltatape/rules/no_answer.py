@@ -211,7 +211,7 @@ def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: floa
 def _end_of_recording(watch: TapeSummary) -> str:
     """Return what ended the recording."""
     if watch.stop is None:
-        return "the recording still goes on" if watch.recording else "then the tape ends"
+        return "the recording is still going on" if watch.recording else "then the tape ends"
     if watch.stop == CHILD_EXIT and watch.exit_code is not None:
         return f"then the app exited with {watch.exit_code}"
     return f"then the recorder stopped ({excerpt(watch.stop, 60)})"

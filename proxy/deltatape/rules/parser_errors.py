@@ -294,7 +294,7 @@ def in_message(text: str, *, alone: bool = False) -> ParserError | None:
     """Return the parser error that a message, such as a tool's result, consists of.
 
     Args:
-        text: of the message.
+        text: the text of the message.
         alone: whether the message must consist of the error alone, as in messages that people
             write.
     """

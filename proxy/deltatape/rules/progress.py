@@ -96,7 +96,7 @@ def not_watched(silence: Silence) -> str:
     """Return a clause about a silence that was not watched all the time; "" if it was."""
     if not silence.unwatched_ns:
         return ""
-    return f", of which {silence.unwatched_ns / NS:.1f} s without any record from the recorder"
+    return f", and the recorder wrote nothing for {silence.unwatched_ns / NS:.1f} s of it"
 
 
 NOT_WATCHED = (

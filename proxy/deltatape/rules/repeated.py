@@ -326,11 +326,9 @@ def relation(
     """
     text, pieces = repetition.arguments, [piece for piece in original.fragments if piece]
     if not text.strip():
-        return Relation(ArgumentsDamage.EMPTIED, "the app repeats the call without arguments")
+        return Relation(ArgumentsDamage.EMPTIED, "it is empty")
     if text.strip() == "{}":
-        return Relation(
-            ArgumentsDamage.EMPTY_OBJECT, ("the app repeats the call with an empty object")
-        )
+        return Relation(ArgumentsDamage.EMPTY_OBJECT, "it is an empty object")
     other = others.with_arguments(text, original)
     if other is not None:
         clause = f"these are the arguments of call {other.index}"

@@ -135,7 +135,7 @@ class RuleKind(Generic[Seen]):
         Args:
             code: a letter for its group, and a number.
             name: what users may write in place of the code.
-            severity: that of the usual case.
+            severity: the usual severity.
             at_end: whether it judges the end of a response.
             survives_loss: whether its findings hold although some of the exchange was lost.
             about_missing: whether it reports that something never came.

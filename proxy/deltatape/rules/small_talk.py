@@ -24,7 +24,7 @@ def small_talk(text: str, most_words: int, phrases: Collection[str] = PHRASES) -
     """Return the words of `text` if it is only small talk; else "".
 
     Args:
-        text: of a message.
+        text: the text of a message.
         most_words: how many words it may have.
         phrases: what counts.
     """

@@ -77,7 +77,7 @@ def dead_zones(context: RuleContext, reported: Collection[str]) -> Iterator[Dead
     """Yield the silences of a stream that a person notices or a finding reports, in order.
 
     Args:
-        context: of the stream.
+        context: the context of the stream.
         reported: the codes of the findings on its exchange.
     """
     settings = context.settings

@@ -126,7 +126,7 @@ def _closed(context: RuleContext, written: TextCall, *, sent: bool, followed: bo
             severity=Severity.WARNING,
         )
     if context.request.tool(written.call.name) is None:
-        none = "though the request offers no tools"
+        none = "although the request offers no tools"
         known = "is none of the request's tools" if context.request.tools else f"came {none}"
         return Claim(
             message=f"{where(written)} {known}; the reply has no such tool call",

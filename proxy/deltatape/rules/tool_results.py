@@ -154,7 +154,7 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
         hint="keep the id of each call with its task: tools finish in any order",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
-        evidence=f"the result for {first.call.call.id!r} speaks of {first.about.call.arguments}",
+        evidence=f"the result for {first.call.call.id!r} mentions {first.about.call.arguments}",
         excluded=(
             Excluded(
                 "a result mentions other things, too",

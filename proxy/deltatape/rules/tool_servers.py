@@ -113,7 +113,7 @@ def _graded_change(
     texts = [(one.delivered, one.repeated) for one in found]
     if any(_is_rounded(*pair) for pair in texts):
         excluded = Excluded(_EDITED, "the number is the nearest that a double can hold")
-        hint = "read integers of more than 53 bits as such, not as floating-point numbers"
+        hint = "read integers of more than 53 bits as integers, not as floating-point numbers"
         return ClaimGrade(served.arguments, hint, Confidence.PROVEN, (excluded,))
     damaged = [
         isinstance(one, str) and isinstance(other, str) and misdecoded(one, other)
@@ -210,7 +210,7 @@ _NOT_RUN = re.compile(
     r"|background|pending|queued|started|placeholder|stub|omitted|removed|cleared|elided|\.\.\.",
     re.IGNORECASE,
 )
-"""Words of a result which says that the call did not run, or not now: better too many."""
+"""Words of results that say that the call did not run, or not yet; better too many than too few."""
 
 
 @read_back_rule("C024", "tool-server-not-asked", Severity.ERROR)
@@ -243,7 +243,7 @@ def tool_server_not_asked(read_back: ReadBack) -> Iterator[Claim]:
                     ),
                     Excluded(
                         "the server is not taped",
-                        f"one that has {each.tool} is on the tape, since before the call",
+                        f"a server with {each.tool} was on the tape before the call",
                     ),
                 ),
             ),
@@ -374,7 +374,7 @@ def _graded_result(
         return None
     shortened = Excluded(
         "the app shortens, summarises or rewrites results",
-        f"the answer has {count(len(whole), 'character')}, and hardly a word of it is there",
+        f"the answer has only {count(len(whole), 'character')}, and hardly a word of it is left",
     )
     replaced = Excluded(
         "somebody denied the result, or it was left out to save space",
@@ -416,7 +416,7 @@ def tool_server_failed(read_back: ReadBack) -> Iterator[Claim]:
                     (
                         Excluded(
                             _LEFT,
-                            "it had neither closed the server's input nor taken back the call",
+                            "it had neither closed the server's input nor cancelled the call",
                         ),
                     )
                     if ended

@@ -18,8 +18,8 @@ GAVE_UP = f"{DISCONNECTED} after"
 """How the message begins if the client disconnected after a silence."""
 TIMED_OUT = "equal to its read timeout"
 """The clause if the client's own head names a timeout that has expired."""
-STALLED = "a stall of the upstream"
-"""The clause if the silence was so long that the client's timeout is not to blame."""
+STALLED = "(the upstream stalled)"
+"""The remark if the silence was so long that the client's timeout is not to blame."""
 NOT_SENT = "before the request was sent upstream"
 """The clause if the request had not been forwarded yet."""
 _NOTICED_NS = 1 * NS
@@ -229,7 +229,7 @@ def _disconnect_claim(context: RuleContext) -> Claim:
     if exchange.sent is None and exchange.response is None:
         what = f"{what}, {NOT_SENT}"
     elif silence_ns >= context.settings.stall_s * NS and _was_watched(exchange, silence_ns):
-        what = f"{what}, {STALLED}"
+        what = f"{what} {STALLED}"
     return Claim(
         message=f"{what}{detail}{_place_of_end(context)}",
         hint=hint,

@@ -139,7 +139,7 @@ def _with_cause(
         cause = judge(case_of(surveyed, analyse(each, settings.app)))
         at_fault = cause.code == "S005" or cause.blame not in (None, Blame.APP)
         if at_fault and cause.code in codes_of(surveyed.own(each.number)):
-            reported = f"The app tells its page of an error; the cause is #{each.number}:"
+            reported = f"The app sent its page an error; the cause is #{each.number}:"
             return replace(cause, summary=f"{reported} {cause.summary}")
     if verdict.blame is not None or not providers:
         return verdict

@@ -183,7 +183,7 @@ class EventStreamDecoder(Framer):
         if head is None:
             self._bad("a message whose headers cannot be read", start, end)
         elif not right:
-            self._bad(f"a message ({head.type}) with a wrong checksum", start, end)
+            self._bad(f"the checksum of a message ({head.type}) is wrong", start, end)
         else:
             payload = raw[PRELUDE_SIZE + headers_size : -CHECKSUM_SIZE]
             text = self._text(payload, start + PRELUDE_SIZE + headers_size)

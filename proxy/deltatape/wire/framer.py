@@ -133,4 +133,5 @@ def replaced(raw: bytes, problem: UnicodeDecodeError) -> tuple[str, str]:
     text = raw.decode(errors="replace")
     bad = raw[problem.start : problem.end]
     count = text.count(_REPLACEMENT) - raw.count(_REPLACEMENT.encode())
-    return text, f"{count} invalid UTF-8 sequence(s), the first {bad.hex(' ')}"
+    sequences = "sequence" if count == 1 else "sequences"
+    return text, f"{count} invalid UTF-8 {sequences}, the first {bad.hex(' ')}"
