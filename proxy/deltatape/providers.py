@@ -426,7 +426,7 @@ PROVIDERS: Mapping[str, Provider] = {each.name: each for each in _TABLE}
 """By name, those with a prefix first, in the order in which users see them."""
 
 UPSTREAMS: Mapping[str, str] = {name: each.url for name, each in PROVIDERS.items() if each.url}
-"""By prefix that works without configuration, the URL that it stands for."""
+"""The upstream URL of each prefix that works without configuration."""
 
 _AWS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 _BEDROCK = frozenset(

@@ -84,7 +84,7 @@ def _nothing() -> None:
 
 
 def _unknown() -> None:
-    """Tell that nobody knows when the server last printed something."""
+    """Report that it is unknown when the server last printed something."""
 
 
 class _Pump(threading.Thread):

@@ -81,7 +81,7 @@ class Screen:
 
 
 def _reads_keys() -> bool:
-    """Check whether keys reach who reads the terminal one by one, not as lines."""
+    """Return whether the terminal's reader gets keys one by one, not as lines."""
     stderr = sys.__stderr__
     if stderr is None:
         return False

@@ -1,4 +1,4 @@
-"""`deltatape cut`: copies exchanges of tapes to a tape of their own."""
+"""`deltatape cut`: copies exchanges of tapes to a new tape."""
 
 from pathlib import Path
 

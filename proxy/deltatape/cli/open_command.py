@@ -34,7 +34,7 @@ from deltatape.store.names import state_folder
 _STATUS_S = 10.0
 _MAX_STATUS = 1 << 20
 _KEPT_NS = 60 * 86_400_000_000_000
-"""How long the index of tapes that nobody looks at is kept."""
+"""How long the index of tapes is kept that are not opened."""
 
 
 @click.command("open")

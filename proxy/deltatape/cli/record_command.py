@@ -379,7 +379,7 @@ def _verdict(
         judgement: the options.
         worst: the worst of the findings.
         trouble: whether something could not be taped.
-        unjudged: whether there may be findings that nobody has looked for.
+        unjudged: whether exchanges were not analysed.
     """
     if judgement.strict and (trouble or unjudged):
         return TAPING_FAILED

@@ -85,7 +85,7 @@ def command(*, tape: str, format: str, full: bool, **parts: bool) -> int:  # noq
 
 
 def _whole(source: NamedExchanges, exchange: Exchange) -> str:
-    """Return all of an exchange as JSON, with what the rest of the tape says about it."""
+    """Return all of an exchange as JSON, with what other exchanges show about it."""
     return surrounded_json(
         source.exchanges,
         exchange.number,

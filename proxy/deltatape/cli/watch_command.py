@@ -227,7 +227,7 @@ class _Screen:
         self._below: list[Line] = []
 
     def show(self, lines: Sequence[Line], running: Sequence[RunningExchange]) -> bool:
-        """Print lines, and the exchanges in progress where they can change; False: nobody reads."""
+        """Print lines, and exchanges in progress if they can change; False: stdout is closed."""
         if self._live is None:
             return not lines or _printed(plain(lines))
         most = max(1, self._live.console.height - 3)
@@ -254,7 +254,7 @@ def _screen() -> Iterator[_Screen]:
 
 
 def _printed(text: str) -> bool:
-    """Print text at once; return whether somebody still reads."""
+    """Print text at once; return whether stdout is still open."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

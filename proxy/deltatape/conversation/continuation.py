@@ -43,7 +43,7 @@ def call_key(call: DeliveredCall | RepeatedCall) -> str:
 
 
 def had_arrived(arrived_ns: int | None, reply: Digest, later: Digest) -> bool:
-    """Return whether a part of `reply` had arrived when the request came, as far as is known."""
+    """Return whether a part of `reply` is known to have arrived when the request came."""
     if reply.tape != later.tape or arrived_ns is None or later.t_ns is None:
         return True
     return arrived_ns <= later.t_ns

@@ -84,7 +84,7 @@ class MisplacedSearch:
         return MisplacedMessages(foreign=self.exchanged(foreign), swapped=swapped)
 
     def exchanged(self, foreign: Sequence[MisplacedMessage]) -> tuple[MisplacedMessage, ...]:
-        """Mark replies that took each other's places, as far as requests so far show."""
+        """Mark replies that took each other's places, judged by the requests so far."""
         return tuple(
             replace(message, exchanged=(id(message.own), id(message.donor)) in self._pairs)
             for message in foreign

@@ -147,7 +147,7 @@ def as_taped(findings: Sequence[Finding], exchange: Exchange) -> list[Finding]:
 
 
 def _without_blame_for_missing(findings: Sequence[Finding]) -> list[Finding]:
-    """Blame nobody for missing parts if the client or the recorder left."""
+    """Remove the blame for missing parts if the client or the recorder left."""
     return [
         replace(
             each,

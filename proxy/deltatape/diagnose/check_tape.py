@@ -150,7 +150,7 @@ class ExchangeWindow:
         return found
 
     def rest(self) -> ComparedExchanges:
-        """Return what is left to compare where the tape ends."""
+        """Return the remaining comparisons at the end of the tape."""
         return self._compared(sorted(self.held), followed=0)
 
     def _compared(self, ordered: Sequence[int], followed: int) -> ComparedExchanges:

@@ -47,7 +47,7 @@ def is_departure(finding: Finding) -> bool:
 
 
 def explained(finding: Finding, digests: Sequence[Digest], logs: Sequence[LogEntry]) -> Finding:
-    """Return a finding about a client that left, with what it printed and its new confidence.
+    """Return a finding about a client that left, with the line it printed and the new confidence.
 
     Args:
         finding: see `is_departure`.

@@ -1,4 +1,4 @@
-"""Read what went over a WebSocket: the messages of both sides, and who ended it."""
+"""Read the messages of both sides of a WebSocket, and which side ended it."""
 
 from typing import NamedTuple
 

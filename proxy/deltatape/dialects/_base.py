@@ -79,7 +79,7 @@ class Traits:
     policy: DialectPolicy = field(default_factory=DialectPolicy)
     """The guarantees of the API about calls."""
     shared_paths: tuple[str, ...] = ()
-    """Ends of paths that it serves and that applications use for endpoints of their own, too."""
+    """Ends of paths that it serves and that applications also use for their own endpoints."""
     errors: Errors = field(default_factory=Errors)
 
     # Parts of a stream.

@@ -310,7 +310,7 @@ def _shifted(text: str, body: bytes, known: _ParsedBody, first: _Spans) -> Itera
 
 
 def _run(text: str, body: bytes, begun: _Run) -> _Run | None:
-    """Extend the run that begins as `begun` does as far as possible."""
+    """Extend the run that begins like `begun` as far as possible."""
     known, first, start = begun.known, begun.first, begun.start
     starts, ends = known.spans
     view = memoryview(known.body)

@@ -82,7 +82,7 @@ class ModelShape:
     calls: tuple[str, ...] = ("tool_calls",)
     """The path of the array of calls."""
     own: bool = False
-    """Whether nobody but Amazon has such objects."""
+    """Whether only Amazon has such objects."""
 
 
 _SHAPES = (

@@ -229,7 +229,7 @@ def _extra(package: str, extra: str, use: str) -> DoctorRemark:
 
 
 def port_remark(port: int) -> DoctorRemark:
-    """Report whether `deltatape record` can listen on a port of 127.0.0.1, and who does if not."""
+    """Report whether `deltatape record` can listen on a port of 127.0.0.1, or what does."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

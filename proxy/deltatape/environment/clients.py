@@ -245,7 +245,7 @@ def _scripts(words: Sequence[str]) -> Iterator[str]:
 
 
 def _commands(script: str) -> Iterator[tuple[str, ...]]:
-    """Yield the simple commands of a shell script, as far as they can be told without a shell."""
+    """Yield the simple commands of a shell script that can be recognised without a shell."""
     lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|()\n")
     lexer.whitespace = " \t\r"
     lexer.commenters = ""
@@ -347,7 +347,7 @@ class StartedClients:
 def started_clients(
     argv: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> StartedClients:
-    """Return the known programs that `argv` starts in `folder`, with what their files say."""
+    """Return the known programs that `argv` starts in `folder`, with the URLs in their files."""
     invocations = recognised(argv)
     problems: list[str] = []
     urls = tuple(

@@ -168,7 +168,7 @@ class ExchangeTaping(RecordedExchange):
             self._fail(error)
 
     def complete(self) -> None:
-        """Write the end of a response that ended with what has come last, as of `arrived`."""
+        """Write the end of a response, at the time of `arrived`."""
         self._write_at(self._arrived_ns, ExchangeTap.end, EndReason.COMPLETE)
 
     def debris(self, data: bytes) -> None:

@@ -179,7 +179,7 @@ class TapeBook:
 
     @property
     def in_trouble(self) -> bool:
-        """Whether anything cannot be taped now, as far as is known."""
+        """Whether anything is known not to be taped now."""
         return any(
             tape.writer.in_trouble
             for tape in self.all()
@@ -238,7 +238,7 @@ class TapeBook:
         self._written()
 
     def _written(self) -> None:
-        """End the thread when nobody writes any more, though the event loop may have ended."""
+        """End the thread after the last write, even if the event loop has ended."""
         with self._writing_lock:
             self._writing -= 1
             last = self._writing == 0

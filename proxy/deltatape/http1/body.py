@@ -178,7 +178,7 @@ class ChunkedBody:
 
     @property
     def in_last_chunk(self) -> bool:
-        """Whether the size of the last chunk has come, and not its end."""
+        """Whether the size of the last chunk was read, but not its end."""
         return self._state is _State.TRAILERS and not self.done
 
     def _feed_line(self, piece: bytes, *, complete: bool) -> bool:

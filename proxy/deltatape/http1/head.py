@@ -328,7 +328,7 @@ def asks_for_websocket(head: ParsedRequestHead) -> bool:
 
 
 def handshake_fields(fields: Fields) -> Fields:
-    """Return the fields of a WebSocket's handshake as they go on: `end_to_end`, and its own two.
+    """Return the fields of a WebSocket's handshake to forward: `end_to_end`, and its own two.
 
     Those two stay as they are unless they name something else, too.
     """

@@ -225,7 +225,7 @@ class ServerConnection(asyncio.Protocol):
             self.close()
 
     def close_unless_asked(self) -> None:
-        """Close if idle, and if nothing has come that is yet to be read."""
+        """Close if idle and nothing is unread."""
         if self.idle and self._transport is not None:
             arrived = select.poll()
             arrived.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)

@@ -1,4 +1,4 @@
-"""Socket operations that asyncio lacks: RST, and bytes that nobody read.
+"""Socket operations that asyncio lacks: RST, and unread bytes.
 
 A cut stream must reach the application as a cut. Where FIN would look like a clean end, or where
 the other side sent RST, the connection is reset, but only after everything that was written has
@@ -65,7 +65,7 @@ def reset_now(transport: asyncio.Transport) -> None:
 
 
 def leftovers(transport: asyncio.BaseTransport) -> Iterator[bytes]:
-    """Yield bytes that the peer sent before its end and nobody read.
+    """Yield bytes that the peer sent before its end and that are unread.
 
     A failed write makes asyncio drop the transport although an answer, such as a 413 to an upload,
     may be unread in the kernel. Not possible with TLS.

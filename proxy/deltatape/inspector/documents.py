@@ -1,4 +1,4 @@
-"""Makes the documents of an exchange, in a process of their own: see `processes`.
+"""Makes the documents of an exchange, in a separate process: see `processes`.
 
 A question is a line of JSON, an answer a line of JSON and then a body. Documents are those of the
 commands (`why --format json`, ...) with two differences: tapes have the names in the server's list,

@@ -402,7 +402,7 @@ class IndexReader:
         self._connection.close()
 
     def tapes(self) -> list[tuple[TapeState, Mapping[str, object]]]:
-        """Return all tapes, the latest first, with what their rows say together."""
+        """Return all tapes, the latest first, with a summary of their rows."""
         query = self._connection.execute
         said: dict[int, dict[str, object]] = {}
         for key, apps in query("SELECT key, apps FROM tapes"):

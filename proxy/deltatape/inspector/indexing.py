@@ -382,7 +382,7 @@ class Indexing:
         self._followed[state.id] = _Follower(unit, state, tail, indexer)
 
     def _follow(self, follower: _Follower, until_ns: int) -> None:
-        """Read on, as far as there is time; end with the recorder."""
+        """Read on while there is time; end with the recorder."""
         over = follower.caught_up and not _is_recorded(follower.state)
         done = self._read_on(follower, until_ns)
         follower.caught_up = follower.caught_up or done

@@ -549,7 +549,7 @@ def filter_of(query: MultiMapping[str]) -> Filter:
 
 
 def tapes_document(index: IndexReader) -> str:
-    """Return the `ls` document: tapes by their ids, with what the index knows of them."""
+    """Return the `ls` document: tapes by their ids, with their facts in the index."""
     now_ns = SystemClock().wall_ns()
     tapes = []
     for tape, said in index.tapes():

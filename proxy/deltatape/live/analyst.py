@@ -130,7 +130,7 @@ class Analyst:
                 pass
 
     def _recall(self, tapes: Sequence[tuple[str | None, str]]) -> None:
-        """Read the latest exchanges of closed tapes, as far as they still exist."""
+        """Read the latest exchanges of closed tapes that still exist."""
         left = RECALLED_BYTES
         parts: list[tuple[str | None, Path, int]] = []
         for name, path in reversed(tapes):

@@ -72,7 +72,7 @@ class LiveObserver(Protocol[SeenTape_contra]):
         """A closed tape has a reply that was never answered."""
 
     def analysis_failed(self, problem: str) -> None:
-        """The process had a problem; recording goes on."""
+        """The process had a problem; recording continues."""
 
 
 class AnalysisLag(NamedTuple):

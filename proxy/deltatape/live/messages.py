@@ -63,7 +63,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """To a process that replaces another: closed tapes, whose conversations may go on.
+    """To a process that replaces another: closed tapes, whose conversations may continue.
 
     Attributes:
         tapes: their names, as in `Follow`, and paths; the oldest first.

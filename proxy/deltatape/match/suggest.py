@@ -35,7 +35,7 @@ _PLACE = re.compile(r"\[\d+\]")
 def suggested(
     differences: Iterable[ValuePair], hide: Callable[[str], str] = str, *, prose: bool = True
 ) -> tuple[str, ...]:
-    """Return options that make up for the differences, as far as options can.
+    """Return options that ignore the differences, where options can.
 
     Args:
         differences: of requests that have been reduced by known rules; of several pairs of

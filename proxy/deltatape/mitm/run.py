@@ -403,7 +403,7 @@ class MitmRun:
         self._end(flow, taping, EndReason.COMPLETE, "")
 
     def message(self, flow: Flow) -> None:
-        """Tape the message that has come on a WebSocket."""
+        """Tape the latest message on a WebSocket."""
         taping, socket = self._open.get(flow.id), flow.websocket
         if taping is None or socket is None:
             return

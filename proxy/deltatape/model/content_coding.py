@@ -335,7 +335,7 @@ def decoded(
 
 
 class DecodedBody(NamedTuple):
-    """A whole body, its content-coding undone as far as it can be."""
+    """A whole body, decoded as far as possible."""
 
     data: bytes
     fault: DecodeFault | None

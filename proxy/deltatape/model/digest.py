@@ -139,7 +139,7 @@ class Digest:
     left: bool = False
     """Whether the client closed the connection before the response had ended."""
     known: bool
-    """Whether the request's history could be read; if not, nobody knows what it repeats."""
+    """Whether the request's history could be read; if not, it is unknown what it repeats."""
     dialect: str
     system: str
     history: tuple[HistoryMessage, ...]

@@ -191,7 +191,7 @@ class Term:
 
     kind: VerdictKind
     confidence: Confidence | None
-    """Only a verdict that blames somebody has one."""
+    """None if the verdict blames no side."""
     shown: str
     """The verdict as shown; `PARTY` is replaced by one of `PARTIES`."""
     means: str
@@ -338,7 +338,7 @@ class Explanation:
     start_ns: int
     """When the request came, since `recorded_at`: the timeline counts from there."""
     came_from: str
-    """The upstream, the time and the request id, as far as known: for a report to the provider."""
+    """The upstream, time and request id, if known: for a report to the provider."""
     promise: RequestPromise
     arrival: Arrival
     repetition: ReplyRepetition | None

@@ -9,7 +9,7 @@ from deltatape.model.request_summary import RepeatedCall
 
 
 class StepUnit(enum.StrEnum):
-    """What a client reads at a time, as far as its mistakes are concerned."""
+    """The unit in which a client reads, where its mistakes depend on it."""
 
     EVENT = "event"
     READ = "read"
@@ -44,7 +44,7 @@ class BuildStep(NamedTuple):
     note: str
     """What the client did, as a sentence without a subject; several are separated by `; `."""
     text_length: int | None = None
-    """How much of the text has come, in characters; None: that is not asked of clients."""
+    """Characters of the text so far; None: not asked of clients."""
     t_ns: int | None = None
 
 

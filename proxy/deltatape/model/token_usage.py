@@ -14,7 +14,7 @@ _NAMES = (
 )
 """The names of the counts of request and reply."""
 _HOLDERS = ("tokens", "billed_units")
-"""Members of a usage that may have these counts in its place, the surest first: Cohere's."""
+"""Members of a usage that may hold these counts instead, the surest first: Cohere's."""
 _CACHED = (
     "cache_creation_input_tokens",
     "cache_read_input_tokens",

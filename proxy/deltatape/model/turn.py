@@ -180,7 +180,7 @@ class MisplacedMessage:
     call: DeliveredCall | None = None
     """The call of `donor` that it answers; None: it is the reply itself."""
     exchanged: bool = False
-    """Whether the other conversation has this one's reply in its place."""
+    """Whether the other conversation has this one's reply in return."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

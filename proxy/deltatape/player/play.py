@@ -43,7 +43,7 @@ _MAX_POLL_S = 0.005
 
 @dataclass(slots=True)
 class SendProgress:
-    """How far the sending of an answer has come, on the clock of the loop."""
+    """The progress of sending an answer, on the clock of the loop."""
 
     reads_s: list[float] = field(default_factory=list)
     """When each of the reads of the tape was sent, of those that were."""

@@ -134,7 +134,7 @@ RequestOutcome: TypeAlias = PlayedRequest | MissedRequest | CorrectedRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayReport:
-    """The requests in their order, and what is left of the tapes."""
+    """The requests in order, and the exchanges that were not played."""
 
     played: tuple[PlayedRequest, ...] = ()
     missed: tuple[MissedRequest, ...] = ()

@@ -193,7 +193,7 @@ class _Arguments:
         raise self._refusal(name, value, "True or False")
 
     def refuse_rest(self) -> None:
-        """Reject arguments that nobody has taken."""
+        """Reject unused arguments."""
         for name in self._arguments:
             if name not in self._known:
                 accepted = ", ".join(self._known)

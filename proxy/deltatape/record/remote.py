@@ -69,7 +69,7 @@ class RemoteSession:
         return next((tape for tape, each in self._tapes.items() if each.key == key), None)
 
     def release(self) -> None:
-        """End the waiting of `finish`: the tapes are analysed, or nobody does it."""
+        """End the waiting of `finish`: the tapes are analysed, or never will be."""
         self._released.set()
 
     def pinned(self, ticket: int) -> None:

@@ -18,7 +18,7 @@ _AGAIN_S = 5.0
 
 
 class Sealer(BackgroundTask):
-    """Seals the finished tapes of a folder; what is left at `stop`, the next recorder seals.
+    """Seals the finished tapes of a folder; the next recorder seals those left at `stop`.
 
     Args:
         folder: where tapes are recorded.

@@ -60,7 +60,7 @@ TOOL_SERVERS_S = 1.0
 _SEVERAL = 2
 """From this number of tapes to check on, the folder is named instead."""
 WITHOUT_WORKERS = "failed"
-"""Why a run ends in which nobody records any more."""
+"""Why a run ends that has no worker left."""
 NOBODY_RECORDS = 125
 """The exit code of a run in which something could not be taped."""
 

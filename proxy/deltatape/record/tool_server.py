@@ -49,7 +49,7 @@ class _Lines:
                 yield self.rest()
 
     def rest(self) -> bytes:
-        """Return what has come of the next line."""
+        """Return the beginning of the next line that was read."""
         line = b"".join(self.pieces)
         self.pieces, self.size = [], 0
         return line
@@ -136,7 +136,7 @@ class StdioTaping:
         self._heard: _OpenExchange | None = None
         """The exchange of messages that the server sends unasked."""
         self.ago_ns = 0
-        """How long ago what is being taped has come."""
+        """How long ago the bytes that are being taped arrived."""
         self._client_left = False
         self._ended = False
 

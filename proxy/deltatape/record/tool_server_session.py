@@ -108,7 +108,7 @@ class ToolServerListener:
         return {} if self._server is None else {VARIABLE: str(self._path)}
 
     async def start(self) -> None:
-        """Listen, and write the file; without one, nobody comes."""
+        """Listen, and write the file; without one, no client connects."""
         server = await asyncio.start_server(self._accept, _HOST, 0)
         port = server.sockets[0].getsockname()[1]
         try:

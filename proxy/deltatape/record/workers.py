@@ -475,7 +475,7 @@ class Workers:
             await asyncio.wait_for(self._until(happened), self._options.grace_s + PATIENCE_S)
 
     async def close(self) -> None:
-        """End what is left of the workers."""
+        """End the remaining workers."""
         self._stopping = True
         for worker in self._workers.values():
             if not worker.gone:

@@ -46,7 +46,7 @@ _DEPTH_LIMIT = 100
 _SHORT = 200
 """Characters of texts that come again and again: names and values of headers."""
 _ODD = re.compile(rb'["\x00-\x08\x0b-\x1f]')
-"""What is in texts with strings of their own, and in binary messages."""
+"""Characters of texts that contain strings, and of binary messages."""
 _KEPT = frozenset(("side",))
 """Members of WebSocket frames that are not redacted: the side that sent it."""
 

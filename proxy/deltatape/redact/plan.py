@@ -185,7 +185,7 @@ class ContentCoding(enum.Enum):
 
     NO = enum.auto()
     READ = enum.auto()
-    """It was decoded as far as it goes."""
+    """It was decoded as far as possible."""
     UNREADABLE = enum.auto()
     """Nobody knows what is in it."""
 
@@ -280,7 +280,7 @@ class ReadableBody(NamedTuple):
     plain: bytes
     """Decoded if `coded` is READ."""
     detail: str = ""
-    """Why nobody can read it, or not all of it."""
+    """Why it, or a part of it, is unreadable."""
 
 
 class _Plan(Protocol):

@@ -234,7 +234,7 @@ def _verdict(explanation: Explanation, width: int) -> list[Line]:
 
 
 def _suspects(explanation: Explanation, width: int) -> list[Line]:
-    """Format the suspects, and what known clients make of the response."""
+    """Format the suspects, and how known clients read the response."""
     lines = []
     if explanation.suspects:
         summary = explanation.verdict.summary
@@ -475,7 +475,7 @@ def tried_lines(tried: Iterable[ClientTrial], indent: int, width: int = WIDTH) -
 
 
 def client_outcome(tried: ClientTrial) -> str:
-    """Describe what a client makes of a response; not escaped."""
+    """Describe how a client reads a response; not escaped."""
     if tried.problem:
         return tried.problem
     return "; ".join(_outcomes(tried.made))

@@ -241,7 +241,7 @@ def _remaining_place(finding: Finding, seen: FindingContext) -> str:
 
 _MORE = "..."
 _LEAD = 3
-"""Marked text may take all but one part in so many of a line; the rest is what stands before."""
+"""One part in this many of a line is kept for the text before the marked text."""
 
 
 def wire_lines(

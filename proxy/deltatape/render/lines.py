@@ -35,7 +35,7 @@ DIM = "dim"
 GOOD = "green"
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 WIDTH = 100
-"""Columns of a page where nobody says how many there are."""
+"""Columns of a page of unknown width."""
 LEAST = 10
 """A column is not cut to less."""
 _MORE = "..."
@@ -176,7 +176,7 @@ def without_columns(
     leave_out: Sequence[int],
     give: Mapping[int, int],
 ) -> list[int]:
-    """Return the columns to show in `width`: those with text, but for as many as do not fit.
+    """Return the columns to show in `width`: those with text that fit.
 
     Args:
         rows: all of the same length; the first has the heads of the columns.

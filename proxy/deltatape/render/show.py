@@ -205,7 +205,7 @@ def _frame_lines(exchange: Exchange, width: int) -> list[Line]:
 
 
 def frame_name(piece: FramePiece) -> str:
-    """Return what a piece is of: `text`, `text...` where it goes on, `...text` where it went on."""
+    """Return a piece's name: `text`, `text...` if more follows, `...text` if it continues one."""
     if piece.raw:
         return "no frame"
     name = _FRAMES.get(piece.opcode, f"opcode {piece.opcode}")
@@ -485,7 +485,7 @@ def surrounded_json(
 
 
 class Surroundings:
-    """The exchanges of a tape, from which some are shown with what the others say about them.
+    """The exchanges of a tape: some are shown, with what the others say about them.
 
     Args:
         exchanges: the exchanges of the tape, in the order of their requests.

@@ -106,7 +106,7 @@ class _Strip:
         return "".join(" |#"[min(counts[at], 2)] for at in range(max(counts) + 1))
 
     def phases(self, spans: Iterable[tuple[int, int, str]]) -> str:
-        """Return spans of time with their names, as far as there is room."""
+        """Return spans of time, with their names where there is room."""
         text = ""
         for start_ns, end_ns, name in spans:
             text = text.ljust(self._column(start_ns))

@@ -29,7 +29,7 @@ _TIERS = frozenset(
 )
 """Words that tell models of one family apart; others are left out of the names of versions."""
 _BARE_TIER = frozenset({"gpt", "o-series"})
-"""Families whose models without such a word are a tier of their own."""
+"""Families whose models without such a word are a separate tier."""
 _DATE = re.compile(r"[-_@]?(?:20\d\d-?[01]\d-?[0-3]\d|\d{2}-20\d\d)")
 _SIZE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?b(?![a-z])")
 _VERSION = {

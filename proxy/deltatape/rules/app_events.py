@@ -41,7 +41,7 @@ class EventFlaw:
 
 
 def is_own_contract(context: RuleContext) -> bool:
-    """Return whether the events are the application's own format, which nobody else specifies."""
+    """Return whether the events are in the application's own format."""
     return context.reply.dialect == _OWN
 
 

@@ -53,7 +53,7 @@ def _empty(context: RuleContext, call: ToolCall) -> Claim:
 
 
 def required(tool: ToolSpec | None) -> tuple[str, ...]:
-    """Return the parameters that `tool` requires, as far as its schema says."""
+    """Return the parameters that `tool` requires by its schema."""
     names = tool.parameters.get("required") if tool and tool.parameters else None
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 

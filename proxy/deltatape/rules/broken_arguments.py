@@ -176,7 +176,7 @@ def _extent(call: ToolCall) -> str:
 
 
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
-    """Return what ended the call, who ended it, and how sure that is."""
+    """Return what ended the call, the side at fault, and how sure that is."""
     end = finish_of(choice)
     if end in CUT_HINTS:
         word = repr(choice.finish_reason_raw)

@@ -35,7 +35,7 @@ class RuleContext:
     _brought: list[Mapping[int, tuple[EventContribution, ...]]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )
-    """What `brought` returned: of a long stream that takes as long as a rule."""
+    """The cached result of `brought`: for a long stream it takes as long as a rule."""
 
     @property
     def seen(self) -> Confidence:

@@ -57,7 +57,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
 
 
 def _retry_advice(context: RuleContext) -> str:
-    """Return when to ask again, as far as the answer says."""
+    """Return when to ask again, if the answer says."""
     head = context.exchange.response
     retry_after = header(head.headers, "retry-after") if head is not None else None
     if retry_after is None:

@@ -52,7 +52,7 @@ class FindingPlace(NamedTuple):
     timed: bool = True
     """Whether the times of places mean anything."""
     reported: bool = False
-    """Whether a program reported the exchange: nobody can be blamed for what that may have done."""
+    """Whether a program reported the exchange: no side is blamed for what that may have done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,7 +203,7 @@ def _unclosed(context: RuleContext, choice: Choice, written: TextCall) -> Claim:
 
 
 def _what_ended(context: RuleContext, choice: Choice) -> tuple[str, Blame | None, Confidence]:
-    """Return what ended the text, who did, and how certain that is."""
+    """Return what ended the text, the side at fault, and how certain that is."""
     reason = choice.finish_reason_raw
     if finish_of(choice) in {FinishMeaning.LENGTH, FinishMeaning.FILTER}:
         return f"the provider cut the reply (finish reason {reason!r})", None, Confidence.PROVEN

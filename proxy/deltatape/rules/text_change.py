@@ -1,4 +1,4 @@
-"""Comparison of a reply's text with what the application repeats of it.
+"""Compares a reply's text with the application's repetition of it.
 
 Applications may trim, translate, redact, cut or summarise a text, but no deliberate change follows
 the fragments in which the wire delivered it. So a change counts only if it begins and ends at

@@ -200,7 +200,7 @@ _RUNS_CODE = re.compile(
     r"|jupyter|terminal|command|console|sandbox|sql|query|read|file|fetch|open|http|curl|cat\b",
     re.IGNORECASE,
 )
-"""Names of tools whose results may be any text that somebody else wrote."""
+"""Names of tools whose results may be any foreign text."""
 _CODE = re.compile(r"[\w\]]\(|=>|console\.|;\\n|\bdef \b|\bawait \b|\bimport \b|\breturn\b")
 """Arguments that hold code."""
 

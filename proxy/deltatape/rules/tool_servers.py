@@ -304,7 +304,7 @@ def tool_result_changed_by_app(read_back: ReadBack) -> Iterator[Claim]:
 
 
 def _is_open(served: ServedCall, read_back: ReadBack) -> bool:
-    """Return whether nobody can tell what an application makes of an answer.
+    """Return whether an application may use an answer in an unknown way.
 
     Errors are told in many words, other contents than texts are shown otherwise, and what comes
     late is told no more.

@@ -1,4 +1,4 @@
-"""Reads an exchange of a large tape with what surrounds it, and not the rest of the tape.
+"""Reads an exchange of a large tape with its surroundings, and not the rest of the tape.
 
 To explain an exchange takes its conversation, and what happened meanwhile. Both stand near it:
 conversations are minutes long, tapes may be days. A tape has no index, which could be stale; its

@@ -164,7 +164,7 @@ class TapeFile:
             self._lose(lines[done:], _reason(error))
 
     def _with_losses(self, lines: Sequence[Line]) -> Sequence[Line]:
-        """Return `lines` with what tells the losses; the `end`s that were refused come first."""
+        """Return `lines` with notes on the losses; the `end`s that were refused come first."""
         told: list[Line] = []
         for exchange, line in chain(self._refused_ends, lines):
             losses = self._ledger.of(exchange)
@@ -298,7 +298,7 @@ def _reason(error: OSError) -> str:
 
 
 def _end_with(line: bytes, losses: dict[str, object]) -> bytes:
-    """Return the `end` of an exchange with what was lost of it."""
+    """Return the `end` of an exchange with its losses."""
     record = decode_record(line)
     assert isinstance(record.payload, EndRecord)
     end = replace(record.payload, recorder=losses)

@@ -47,7 +47,7 @@ def reads_rightly(stream: DeliveredResponse, suspect: Suspect) -> bool:
 
 
 def matrix(stream: DeliveredResponse) -> tuple[PresetResult, ...]:
-    """Return what each preset of this dialect makes of the stream; () for other dialects."""
+    """Return the result of each preset of this dialect on the stream; () for other dialects."""
     return () if stream.family is None else rows(ClientRunner(stream))
 
 

@@ -1,4 +1,4 @@
-"""The texts that no client can make of a stream: it repeats what came, in pieces.
+"""The texts that no client can produce: clients repeat what came, in pieces.
 
 Whatever a client does with its calls, the strings in their arguments consist of pieces that the
 stream has: fragments, joined in any order and cut where one begins or ends. So a run of plain
@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[ !#-.0-\[\]-~]+")
 _END = "\n"
 """Ends each piece; no run contains it."""
 _ESCAPED_PLAIN = re.compile(r"\\(?:u00[2-7]|(?:u0?0?)?(?:\n|$))")
-"""An escape of a plain character, or one that a cut makes of it."""
+"""An escape of a plain character, or the part of one before a cut."""
 _WINDOW = 32
 """How many characters of a run are compared at once."""
 _MOST = 64

@@ -290,7 +290,7 @@ class PresetResult:
 
 
 def rows(runner: ClientRunner) -> tuple[PresetResult, ...]:
-    """Return a row per preset of this dialect, in order, as far as time allows."""
+    """Return a row per preset of this dialect, in order, while there is time."""
     found = []
     reference, ids = runner.stream.calls, runner.stream.ids
     for preset in PRESETS:

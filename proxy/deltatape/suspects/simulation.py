@@ -250,7 +250,7 @@ class ClientRunner:
         return self.with_rest(client, found)
 
     def with_rest(self, client: ClientModel, found: ClientResult) -> ClientResult:
-        """Return `found`, made of the stream's steps, with what is no matter of steps.
+        """Return `found`, the result of the steps, with what does not depend on steps.
 
         Calls in the text, and what a client's own framing and decoding lead to.
         """
@@ -296,7 +296,7 @@ class ClientRunner:
 
     @cached_property
     def reach(self) -> Reach:
-        """What clients can make of the stream."""
+        """The results that clients can get from the stream."""
         chosen = [*_STANDARD, *self._reframings]
         steps = (
             step

@@ -56,7 +56,7 @@ _new = tuple.__new__
 """What the constructors of named tuples call; with them a read takes half as long again."""
 
 Numbered = tuple[int, Record]
-"""A record and the line it stands on, from 1."""
+"""A record and its line, from 1."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class _Parts:
         self.hidden = ()
 
     def _masked_in(self, size: int) -> tuple[MaskedSpan, ...]:
-        """Return what was masked in the piece of `size` bytes that has come."""
+        """Return what was masked in the latest piece, of `size` bytes."""
         masked, self.masked = self.masked, ()
         # The piece that a `masked` record was about may be missing, and this be another one.
         return tuple(span for span in masked if span[1] <= size)

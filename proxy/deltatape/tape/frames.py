@@ -65,7 +65,7 @@ class SideTaping:
             yield from self._piece(piece)
 
     def end(self) -> Iterator[TapedPiece | str]:
-        """Yield what is left when the connection ends."""
+        """Yield the rest when the connection ends."""
         for piece in self._splitter.end():
             yield from self._piece(piece)
 
@@ -136,7 +136,7 @@ class SocketTaping:
         return self._sides[side].feed(raw)
 
     def end(self, side: Side) -> Iterator[TapedPiece | str]:
-        """Yield what is left of `side` when the connection ends."""
+        """Yield the rest of `side` when the connection ends."""
         return self._sides[side].end()
 
     def count(self, data: bytes) -> None:

@@ -313,7 +313,7 @@ class Masker:
 
 
 def _judged(name: bytes, value: bytes) -> tuple[bool, tuple[bytes, ...]]:
-    """Return whether a header field must be masked, and the credentials in it but for words.
+    """Return whether a header field must be masked, and the credentials in it that are no words.
 
     Nearly all fields come with every request of an application.
     """
@@ -357,7 +357,7 @@ def _in_members(value: bytes) -> Iterator[bytes]:
 
 
 def _credentials_of(url: bytes) -> tuple[bytes, ...]:
-    """Return the credentials in a URL but for words; as many requests have the same one."""
+    """Return the credentials in a URL that are no words; cached, since requests repeat URLs."""
     return (_look_again if len(url) <= fields.SHORT_BYTES else _look)(url)
 
 

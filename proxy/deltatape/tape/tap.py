@@ -103,7 +103,7 @@ class BodySearch:
         self._seen = seen
         self.end = 0
         self.tail = b""
-        """What has come that may begin a credential."""
+        """The latest bytes, if they may begin a credential."""
 
     def add(self, data: bytes) -> Iterator[MaskedSpan]:
         """Yield the credentials that the next piece completes, by their places in the body."""
@@ -127,9 +127,9 @@ _CODED_STEP = 1024
 
 
 class CodedSearch:
-    """Searches a body under its content-coding, which nobody can mask.
+    """Searches a body under its content-coding, where bytes cannot be masked.
 
-    Its end, where that may begin a credential, counts as one at once: nobody waits for the rest.
+    If its end may begin a credential, it counts as one at once: taping does not wait for the rest.
     The search ends at a piece that grows beyond `MOST_DECODED`: streams must not wait for it.
     """
 

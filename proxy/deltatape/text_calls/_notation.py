@@ -166,7 +166,7 @@ class NameToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallHead:
-    """A head as far as it was read."""
+    """The part of a head that was read."""
 
     end: int
     cut: bool = False

@@ -61,7 +61,7 @@ def typed(source: TextSource, tool: str, key: str, text: str) -> str:
 
 
 def is_string(source: TextSource, tool: str, key: str) -> bool:
-    """Return whether a parameter is a string as far as is known."""
+    """Return whether a parameter is known to be a string."""
     types = _types_of(source, tool, key)
     return not types or "string" in types
 

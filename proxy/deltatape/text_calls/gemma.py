@@ -1,4 +1,4 @@
-"""Gemma 4: a call with bare keys and strings between tokens of their own.
+"""Gemma 4: a call with bare keys, and strings between special tokens.
 
     <|tool_call>call:f{k:<|"|>v<|"|>,n:1,o:{deep:[true]}}<tool_call|>
     <start_function_call>call:f{k:<escape>v<escape>}<end_function_call>          FunctionGemma

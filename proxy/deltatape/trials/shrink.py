@@ -284,7 +284,7 @@ def _no_failure(completed: CompletedRun, setup: TrialSetup) -> str:
 
 
 def _cache_name(start: Exchanges, setup: TrialSetup, request: ShrinkRequest) -> str:
-    """Return a name that follows from all that results depend on, as far as that can be known."""
+    """Return a name derived from everything known that results depend on."""
     files = [_file_digest(setup.folder / word) for word in setup.command]
     known = [
         __version__,

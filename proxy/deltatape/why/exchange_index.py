@@ -236,7 +236,7 @@ class ExchangeIndexer:
         return self._entries
 
     def running(self, exchange: Exchange) -> ExchangeRow:
-        """Return the row of an exchange in progress, as far as it has come; nothing is added."""
+        """Return the row of an exchange in progress; nothing is added."""
         analysis = analyse(exchange, self._settings.app)
         return _entry(_checked(analysis, (), self._settings)).current()
 

@@ -255,7 +255,7 @@ def _repetition(read_back: ReadBack, replied: Analysis, later: Analysis) -> Repl
 
 
 def _request_ns(later: Exchange, exchange: Exchange) -> int | None:
-    """Return when a later request came; None if nobody knows.
+    """Return when a later request came; None if unknown.
 
     Imported exchanges may each count from their own beginning: then the later one seems to be
     earlier.

@@ -40,7 +40,7 @@ class ExchangeSurvey:
 
     digests: tuple[Digest, ...]
     findings: tuple[tuple[Finding, ...], ...]
-    """Per digest; where an exchange has several, all of its findings stand at the first."""
+    """Per digest; if an exchange has several, all its findings are at the first."""
     read_backs: tuple[ReadBack, ...]
     silences: tuple[Finding, ...]
     """About replies that no later request answers."""

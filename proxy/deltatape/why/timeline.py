@@ -173,7 +173,7 @@ def _entries(analysis: Analysis) -> Iterator[TimelineEntry]:
 
 
 def _head_ns(exchange: Exchange) -> int | None:
-    """Return when the head of the response came; None: nobody knows, as in most imported files."""
+    """Return when the head of the response came; None: unknown, as in most imported files."""
     head = exchange.response
     return head.t_ns if head and (exchange.timed or head.t_ns) else None
 

@@ -70,7 +70,7 @@ CAUSES = (
 LOSS = "X002"
 """The code that says what the tape lacks: told before anything else, but the cause of nothing."""
 NOBODY = frozenset({"S009"})
-"""Codes of certain causes that are nobody's fault: a limit or a filter ended the answer."""
+"""Codes of certain causes that are no side's fault: a limit or a filter ended the answer."""
 _SHOWN = 160
 _INTERNAL = frozenset({"X001", LOSS})
 _OF_LIMIT = frozenset({"D002", "S013", "T001", "T002", "T003", "T019"})
@@ -106,7 +106,7 @@ def decides(finding: Finding) -> bool:
 
 
 def is_possible(finding: Finding) -> bool:
-    """Check whether a finding names somebody without excluding innocent explanations."""
+    """Return whether a finding blames a side without excluding innocent explanations."""
     return finding.blame is not None and finding.confidence is Confidence.POSSIBLE
 
 

@@ -99,7 +99,7 @@ class FrameSplitter:
         return found
 
     def end(self) -> list[SplitPiece]:
-        """Return what is left when the connection ends: an incomplete frame, if any."""
+        """Return the rest when the connection ends: an incomplete frame, if any."""
         data, self._pending = self._pending, b""
         if not data:
             return []
