@@ -44,7 +44,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """By this name."""
+        """The name on the command line."""
 
 
 Choice = TypeVar("Choice", bound=Named)
@@ -78,7 +78,7 @@ class Report:
     """What there is to tell after the run."""
 
     head: list[str] = dataclasses.field(default_factory=list)
-    """Of the page."""
+    """The first lines of the page."""
     sections: list[str] = dataclasses.field(default_factory=list)
     samples: dict[str, object] = dataclasses.field(default_factory=dict)
     faults: list[str] = dataclasses.field(default_factory=list)

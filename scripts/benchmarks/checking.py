@@ -33,7 +33,7 @@ from deltatape.tape.tap import ExchangeTap, TapeTap
 EXCHANGES, QUICK = 10_000, 50
 _PER_TAPE = 250
 _SHARES = (0.1, 1.0)
-"""Of the exchanges: what memory does when there are ten times as many. `fsck` reads the first."""
+"""Shares of the exchanges: memory must not grow with ten times as many. `fsck` reads the first."""
 _ROUNDS = 3
 _LIMIT_S = 600
 _NS = 1_000_000_000
@@ -64,7 +64,7 @@ class Checked:
 
     @property
     def speed(self) -> float:
-        """As a share of that of `json.loads`."""
+        """The speed relative to `json.loads`."""
         return self.loads_us / self.check_us
 
     @property

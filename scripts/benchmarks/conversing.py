@@ -68,7 +68,7 @@ class Conversed:
 
     @property
     def speed(self) -> float:
-        """As a share of that of `json.loads`."""
+        """The speed relative to `json.loads`."""
         return self.loads_s / self.check_s
 
 

@@ -33,7 +33,7 @@ class CorpusCase:
     exchange: Exchange
     stream: Stream
     parsed: ParsedAs | None = None
-    """As it is read from a tape."""
+    """The `parsed` record, if it was read from a tape."""
 
     def tape(
         self,

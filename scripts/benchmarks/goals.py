@@ -22,7 +22,7 @@ from benchmarks.scenarios import (
 from benchmarks.table import pairs
 
 _LARGE = 100
-"""From here on, decimals say nothing."""
+"""From here on, decimals are noise."""
 Combine = Callable[[float, float], float]
 
 

@@ -16,7 +16,7 @@ _SSE = "text/event-stream; charset=utf-8"
 _TOOL = "edit_file"
 _CALL = "call_0123456789abcdef"
 _NOISE = "aB3xYz9"
-"""That OpenAI and Amazon send along, against those who count bytes."""
+"""The noise that OpenAI and Amazon send against those who count bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

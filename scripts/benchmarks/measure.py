@@ -99,7 +99,7 @@ class Target:
 
     @property
     def pid(self) -> int | None:
-        """Of the proxy."""
+        """The process id of the proxy."""
         return self.process.pid if self.process is not None else None
 
     def cpu(self) -> Cpu:
@@ -111,7 +111,7 @@ class Target:
         return memory_kib(self.pid) if self.pid is not None else 0
 
     def turns(self) -> Turns:
-        """Of its event loop so far; none where they are not counted."""
+        """Return the turns of its event loop so far; none where they are not counted."""
         return turns(self.place.turns) if self.place.timed else Turns(wall=(), cpu=())
 
     def wait_until_quiet(self) -> float:

@@ -28,7 +28,7 @@ class Cpu:
 
     @property
     def total_ns(self) -> int:
-        """Of all processes."""
+        """CPU time of all processes."""
         return self.proxy_ns + self.analysis_ns
 
     def since(self, earlier: "Cpu") -> "Cpu":
@@ -40,7 +40,7 @@ class Cpu:
 
 
 def cpu(pid: int) -> Cpu:
-    """Of a process and its descendants, so far."""
+    """Return the CPU time of a process and its descendants so far."""
     proxy = analysis = 0
     for each in _family(pid):
         used = sum(int(_read(task / "schedstat").partition(" ")[0] or 0) for task in _tasks(each))

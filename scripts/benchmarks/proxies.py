@@ -71,7 +71,7 @@ class Upstream:
 
     @property
     def url(self) -> str:
-        """As a base URL."""
+        """The base URL."""
         return f"{'https' if self.ca else 'http'}://127.0.0.1:{self.port}"
 
 

@@ -18,7 +18,7 @@ from benchmarks.proxies import Proxy, Upstream, find_nginx
 from benchmarks.scenarios import Scenario
 
 DESCRIPTORS = 8192
-"""That 1000 streams through a proxy need, and then some."""
+"""More than 1000 streams through a proxy need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from benchmarks.clients import AT_ONCE
 from benchmarks.traffic import Plan
 
 CPU, PROXY_CPU = "cpu_us", "proxy_cpu_us"
-"""Of all processes, and without the one that analyses."""
+"""CPU time of all processes, and of all but the one that analyses."""
 BEHIND = "behind_s"
 """Seconds of work that were left after the last byte, for each 1,000 answers."""
 P50, P99, ADDED = "p50_us", "p99_us", "added_us"
@@ -16,7 +16,7 @@ MEMORY = "kib"
 FIRST = "first_us"
 TURN_P99, TURN_MAX = "turn_p99_us", "turn_max_us"
 TURN_CPU_P99, TURN_CPU_MAX = "turn_cpu_p99_us", "turn_cpu_max_us"
-"""Of the event loop."""
+"""CPU time per turn of the event loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

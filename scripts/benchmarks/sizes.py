@@ -30,7 +30,7 @@ _OPTIONS: dict[str, list[str]] = {
 }
 _MB = 1_000_000
 _BYTEWISE_SHARE = 0.02
-"""Of the sizes, where every read brings one byte: a read costs what an event costs."""
+"""The share of the sizes to use where every read brings one byte: each then costs an event."""
 _SAMPLE = 2000
 """Deltas of which the size is known before."""
 _LIMIT_S = 300

@@ -57,15 +57,15 @@ from deltatape.model.exchange import EndReason
 
 FAILED = 1
 MEMORY = Limit(share=0.1, least=6)
-"""Of MiB."""
+"""In MiB."""
 FILLING = Limit(share=0, least=80)
-"""Of MiB, for the analysis in runs of less than `FILLED_S`."""
+"""In MiB, for the analysis in runs shorter than `FILLED_S`."""
 FILLED_S = 1200.0
 """The analysis remembers some 4000 exchanges of named tapes: in runs of so many seconds, agents
 fill that within the warm-up."""
 DESCRIPTORS = Limit(share=0.1, least=16)
 DELAY = Limit(share=1.0, least=20)
-"""Of milliseconds."""
+"""In milliseconds."""
 KEEP = "20m"
 """A new tape follows each after an eighth of it; tapes are taken long before it is over."""
 DELAYS_S = 60.0

@@ -27,7 +27,7 @@ ENDINGS: Mapping[Cut, EndReason] = {
 
 @dataclass(slots=True)
 class Tally:
-    """Of the answers that ended alike.
+    """Counts of the answers that ended alike.
 
     Attributes:
         answers: how many.
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Tallies:
-    """Of all answers.
+    """Counts of all answers.
 
     Attributes:
         by_ending: each under its `EndReason`.

@@ -42,7 +42,7 @@ class _Stream:
         self.asked_ns = 0
         self.had = 0
         self.late_ns: list[int] = []
-        """Of each chunk, counted from the request."""
+        """The delay of each chunk, counted from the request."""
         self._head = b""
         self._bytes = 0
 

@@ -11,7 +11,7 @@ _COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taped:
-    """Of all tapes in a folder.
+    """Totals of all tapes in a folder.
 
     Attributes:
         complete: exchanges that ended in order, and of which nothing was lost.

@@ -36,7 +36,7 @@ class Turns:
     cpu: Sequence[int]
 
     def since(self, earlier: "Turns") -> "Turns":
-        """Those that `earlier` had not counted."""
+        """Return the turns that `earlier` had not counted."""
         return Turns(
             wall=[now - then for now, then in zip(self.wall, earlier.wall, strict=True)],
             cpu=[now - then for now, then in zip(self.cpu, earlier.cpu, strict=True)],

@@ -25,7 +25,7 @@ from benchmarks.scenarios import P99, PROXY_CPU, SCENARIOS
 
 SCENARIO = "paced-200"
 DELTAS = 500
-"""Of each stream: ten seconds."""
+"""Deltas of each stream: ten seconds."""
 ALONE, WATCHED = "alone", "with a page"
 GOAL = 1.05
 """How much more CPU time a page may cost."""

@@ -59,7 +59,7 @@ class Program:
 
     @property
     def version(self) -> str:
-        """Of the program itself."""
+        """The version of the program itself."""
         return self.packages[0].rpartition("@" if self.npm else "==")[2]
 
     @property

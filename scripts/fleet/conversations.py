@@ -39,7 +39,7 @@ _FIRST_NS, _APART_NS, _BETWEEN_NS = 400 * _MS, 20 * _MS, 2_000 * _MS
 """Times for streams of the corpus: to the response, between events, between requests."""
 _RECORD = re.compile(rb'\[([0-9]+),([0-9]+),("([a-z-]+)".*)', re.DOTALL)
 _SAID = re.compile(r"[A-Za-z][A-Za-z0-9 ,.']{8,31}")
-"""Of what the user says: what stands on the tape as it is, however often it is escaped."""
+"""A piece of the user's text that escaping never changes, so that it is on the tape unaltered."""
 _IDS = re.compile(rb'\\"(?:[a-z_]+_)?[iI]d\\": ?\\"([A-Za-z0-9_-]{12,120})\\"')
 _EXCHANGE_ID = re.compile(rb'"request",\{"id":"([0-9A-Z]{26})"')
 _HASH = re.compile(rb'"end",.*"sha256":"([0-9a-f]{64})"')

@@ -68,12 +68,12 @@ class Costs:
 
     @property
     def journal_bytes(self) -> float:
-        """Of an exchange."""
+        """Bytes of an exchange in a journal."""
         return self._sum(lambda part: part.journal_bytes) / self.exchanges
 
     @property
     def sealed_bytes(self) -> float:
-        """Of an exchange."""
+        """Bytes of an exchange on a sealed tape."""
         return self._sum(lambda part: part.sealed_bytes) / self.exchanges
 
     @property
@@ -111,7 +111,7 @@ class Costs:
 
     @property
     def dataset_bytes(self) -> float:
-        """Of an exchange."""
+        """Bytes of an exchange in the dataset."""
         return sum(table.bytes for table in self.measured.tables.values()) / self.exchanges
 
     @property

@@ -96,7 +96,7 @@ class Reason(Enum):
 
 
 class Quantiles(NamedTuple):
-    """Of some figures."""
+    """Quantiles of a series of figures."""
 
     least: float
     median: float
@@ -226,7 +226,7 @@ class _Simulation:
         self._sent = 0.0
         """Bytes that an upload has got that has been under way from the beginning."""
         self._sending: list[tuple[float, int]] = []
-        """At how many bytes each upload is complete, and whose it is."""
+        """The number of bytes at which each upload is complete, and its sender."""
         self._tapes = dict.fromkeys(Reason, 0)
         self._journals = 0.0
         self._sizes: list[float] = []

@@ -17,14 +17,14 @@ from deltatape.clock import parse_rfc3339, rfc3339
 from fleet.conversations import CAPTURED, DEFECTIVE, HEALTHY, Conversation, filled
 
 SHARES = {CAPTURED: 0.6, HEALTHY: 0.3, DEFECTIVE: 0.1}
-"""Of the exchanges, by the kind of their conversations; those that there are."""
+"""Shares of the exchanges by kind of conversation; kinds that are missing are left out."""
 _GOING_OVER = 0.01
 """The share of the exchanges of a tape whose conversation continues on another tape."""
 _FIRST_NS = parse_rfc3339("2026-11-01T00:00:00.000000000Z")
 _NS = 1_000_000_000
 _DAY_NS = 86_400 * _NS
 _LATEST = 0.8
-"""Of a tape's time, after which the conversations begin that go on elsewhere."""
+"""The part of a tape's time after which conversations begin that continue on another tape."""
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _STAMP, _RANDOM = 10, 6
 """Digits of a ULID that say when, and the first that are random."""

@@ -77,7 +77,7 @@ def _of(scenario: str, tell: Callable[[Conversation], str]) -> Tell:
 
 
 def facts() -> Mapping[str, Mapping[str, Tell]]:
-    """By table and column, what tells a fact of a framework in a dialect."""
+    """By table and column, the test for a fact about a framework in a dialect."""
     return {
         "Calls": {
             "ids": _of("calls", _ids),

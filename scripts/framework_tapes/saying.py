@@ -25,7 +25,7 @@ class Offered:
     as_text: bool
     """Whether the answer has to be JSON text."""
     schema: Json = field(default_factory=dict)
-    """Of that text, if the request has one."""
+    """The schema of that text, if the request has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ class Dialect(Protocol):
 
 @dataclass(slots=True)
 class Script:
-    """Which conversation has come how far."""
+    """How far each conversation has come."""
 
     taken: Counter[str] = field(default_factory=Counter)
     first: Mapping[str, tuple[str, str]] = field(default_factory=first_prompts)

@@ -1,4 +1,4 @@
-"""Which frameworks are taped, in which versions and with which scenarios."""
+"""The frameworks to tape, with their versions and scenarios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Framework:
     """A framework."""
 
     name: str
-    """Of its folder of tapes."""
+    """The name of its folder of tapes."""
     title: str
     language: str
     """`python` or `javascript`."""
@@ -24,12 +24,12 @@ class Framework:
     packages: Mapping[str, str]
     """Exact versions; the first package is the framework itself."""
     scenarios: Mapping[str, Sequence[str]]
-    """By dialect."""
+    """The scenarios of each dialect."""
     remarks: Sequence[str]
 
     @property
     def version(self) -> str:
-        """Of the framework itself."""
+        """The version of the framework itself."""
         return next(iter(self.packages.values()))
 
 
