@@ -32,7 +32,7 @@ from deltatape.errors import UsageError
 from deltatape.model.tape_summary import LogStream
 
 Tee = Callable[[LogStream, bytes, int], None]
-"""Takes bytes that the child wrote, where, and how many before them were left out."""
+"""Takes the stream, the bytes that the child wrote, and how many before them were left out."""
 MAX_WAITING_BYTES = 8 * 1024 * 1024
 MAX_LATE_BYTES = 1024 * 1024
 """What is still read at the end: as much as the largest pipe holds, so all that the child wrote."""
@@ -43,7 +43,7 @@ _ATOMIC = 4096
 """`poll` promises room for this many bytes in a pipe (PIPE_BUF)."""
 
 
-# What stands in for our stdout and stderr in the child: a terminal for a terminal, else a pipe.
+# The child's replacements for our stdout and stderr: a terminal for a terminal, else a pipe.
 #
 # Where our two are one file (a terminal, or a pipe or file by `2>&1`), the child has one for both,
 # so that what it writes comes out in the order in which it wrote it: that of two pipes or terminals

@@ -138,7 +138,7 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     tape = _opened(place.path)
     if place.exchange is not None and alone:
         return NamedExchanges(tape.path, (tape[place.exchange],), place.exchange, tape)
-    whole = full or isinstance(tape, ShardedTape)  # what surrounds it stands on several tapes
+    whole = full or isinstance(tape, ShardedTape)  # its surroundings are on several tapes
     if place.exchange is not None and not whole and is_large(tape):
         return _surrounded(tape.path, tape, place.exchange)
     exchanges = _in_order(tape)

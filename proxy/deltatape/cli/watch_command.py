@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 _PAUSE_S = 0.25
-"""How often tapes are read on."""
+"""How long to pause before tapes are read on."""
 _SCAN = 4
-"""After how many of these folders are looked through."""
+"""After how many rounds folders are searched for new tapes."""
 _LATEST = 10
 """How many exchanges are shown of those that had ended before."""
 _FIRST_FRAMES = 20
@@ -100,7 +100,7 @@ class _FollowedTape:
         goes_on = open_tape(self.path).recording  # asked first: what is written then is read
         for numbered in self._tail.read():
             if self._assembler is None:
-                assert self._tail.header is not None  # it stands before any record
+                assert self._tail.header is not None  # it precedes any record
                 self._assembler = Assembler(tape=str(self.path), header=self._tail.header)
             for exchange in self._assembler.feed((numbered,)):
                 yield from self._new(self._indexer.add(exchange), (exchange,))

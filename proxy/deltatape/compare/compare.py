@@ -156,7 +156,7 @@ def _by_calls(changes: Sequence[EventChange]) -> Cause:
     return cause
 
 
-# What stands around the answers.
+# The parts of an exchange around the answer.
 
 _ALWAYS_NEW = frozenset(
     {"age", "connection", "content-length", "date", "keep-alive", "transfer-encoding"}

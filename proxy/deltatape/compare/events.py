@@ -215,7 +215,7 @@ def _joined(changes: Iterator[EventChange]) -> Iterator[EventChange]:
 
 # Align two long sequences: a diff in nearly linear time.
 #
-# Strategy: common ends are cut off; values that stand exactly once on both sides become anchors
+# Strategy: common ends are cut off; values that occur exactly once on both sides become anchors
 # (the longest ascending run of them, as in "patience diff" by Bram Cohen); what lies between is
 # diffed by the greedy algorithm of Eugene W. Myers, "An O(ND) Difference Algorithm and Its
 # Variations" (1986), which stops after `MAX_EDITS` edits, takes the furthest path found so far,

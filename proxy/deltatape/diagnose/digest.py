@@ -491,7 +491,7 @@ def _nearest(
     return found, most
 
 
-# Where the arguments of repeated calls stand in a request's body.
+# The spans of repeated calls' arguments in a request's body.
 #
 # Strategy: the id of a call first appears beside its arguments; the result with it comes later.
 # So search for the id, then for the member with the arguments after it, and accept the place only

@@ -80,7 +80,7 @@ def excerpt_of(finding: Finding, analysis: Analysis) -> WireExcerpt | None:
 
 def _narrowed(finding: Finding, span: Span, analysis: Analysis) -> tuple[Span, bool]:
     """Return the bytes that the finding is about, and whether they show its evidence."""
-    if span.start == span.end:  # where something is missing: what stands before is shown
+    if span.start == span.end:  # something is missing here: show what precedes it
         return span, True
     region = analysis.stream.body[span.start : min(span.end, span.start + _SEARCHED)]
     data = _data(finding, analysis)

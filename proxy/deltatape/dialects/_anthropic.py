@@ -57,7 +57,7 @@ from deltatape.wire.json_value import canonical, read_object
 #
 # - A delta without an index, or under one that never started, belongs to the last block that can
 #   take it, else to a block that nothing opened, whose arguments belong to no call.
-# - Texts stand in the order in which their blocks started, also where deltas of several mix.
+# - Texts are in the order in which their blocks started, also where deltas of several mix.
 # - An index that starts again is the same call if it has the same id, else another block (T012).
 #
 # The input of a call is `{}` at its start, and then comes in deltas. Where a gateway sends all of
@@ -600,7 +600,7 @@ class MessageReducer:
 # Reads the request for a message: model, tools, tool choice, history.
 #
 # Shapes: https://docs.anthropic.com/en/api/messages. One user message carries the results of
-# several calls: each becomes a message of its own. The system prompt stands outside of the messages
+# several calls: each becomes a message of its own. The system prompt is outside of the messages
 # and comes out as the first of them.
 #
 # Digests ignore what clients change from turn to turn without changing the meaning: cache marks,

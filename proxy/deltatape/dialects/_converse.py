@@ -245,7 +245,7 @@ _SERVER_TOOL = "server_tool_use"
 def read_conversation(body: bytes, *, model: str | None, stream: bool) -> RequestSummary:
     """Parse `body`; return `NOTHING_ASKED` if it is not a JSON object.
 
-    Model and stream stand in the path.
+    Model and stream are in the path.
     """
     found = read_history(body, _PATH, _messages)
     if found is None:

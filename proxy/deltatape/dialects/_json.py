@@ -138,7 +138,7 @@ class SoleMember:
     Args:
         text: valid JSON, in which the key exists.
         key: plain letters.
-        otherwise: where the value stands, for texts in which the key is not the only one.
+        otherwise: the value's position, for texts in which the key occurs more than once.
     """
 
     def __init__(self, text: str, key: str, otherwise: JsonSource) -> None:

@@ -100,7 +100,7 @@ def message_digest(message: object) -> str:
 def exact(holder: Mapping[str, object], field: str, source: JsonSource) -> str:
     """Return the arguments in `field` as the application wrote them; "" if there are none.
 
-    A string's text, else the exact source of the value; `holder` stands at `source`.
+    A string's text, else the exact source of the value; `source` locates `holder`.
     """
     value = holder.get(field)
     return value if isinstance(value, str) else source_of(holder, field, source)

@@ -1,6 +1,6 @@
 """Reads `.env` files as applications' loaders do, to find the provider that an app reaches.
 
-No library does this, since one reader stands for several loaders: python-dotenv knows neither back
+No library does this, since one reader covers several loaders: python-dotenv knows neither back
 quotes nor `$NAME`, Node's dotenv knows both, and neither reports bad lines or resolves against
 another process's environment. Where they differ, the more lenient reading is used: only URLs and
 keys are looked for.

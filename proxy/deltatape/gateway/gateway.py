@@ -68,7 +68,7 @@ class TapPolicy:
     Attributes:
         token: the secret that requests must carry where other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
-        side: the side of the application that the gateway stands on.
+        side: the side of the application that the gateway is on.
         led: whether requests to a host are led here by a proxy of ours, which names their upstream
             in `UPSTREAM_FIELD`; None where there is none.
     """

@@ -107,7 +107,7 @@ class TapeBook:
         if tape is None:
             self._make_room()
             tape = self._open(name)
-        self._named[name] = tape  # the latest stands last
+        self._named[name] = tape  # the latest is last
         return tape
 
     def _make_room(self) -> None:

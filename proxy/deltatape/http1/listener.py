@@ -143,7 +143,7 @@ async def bind_one(host: str, port: int, *, shared: bool = False) -> Bound:
 
 
 def duplicates(sockets: Iterable[Listened]) -> Bound:
-    """Return copies: what waits to be accepted is the same, but each is closed on its own."""
+    """Return copies: they share the queue of waiting connections, but are closed separately."""
     return tuple(socket.socket(fileno=os.dup(each.fileno())) for each in sockets)
 
 

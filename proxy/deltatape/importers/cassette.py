@@ -1,7 +1,7 @@
 """Import a cassette of vcrpy or of Ruby's VCR, as YAML or JSON: every interaction an exchange.
 
 Formats: https://vcrpy.readthedocs.io (version 1, and what its stub of httpx wrote before vcrpy 6),
-https://benoittgt.github.io/vcr ("http_interactions"). A body stands there as text, as binary in
+https://benoittgt.github.io/vcr ("http_interactions"). A body is there as text, as binary in
 base64 (`!!binary`, Ruby's `!binary`), or as `base64_string`, with the content-coding that it had
 unless the program was told to undo it. Interactions are in the order in which they were recorded.
 

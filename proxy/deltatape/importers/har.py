@@ -1,6 +1,6 @@
 """Import an HTTP Archive, as browsers, Playwright and proxies save it: every entry an exchange.
 
-Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies stand in it as text or as base64,
+Format: http://www.softwareishard.com/blog/har-12-spec/. Bodies are in it as text or as base64,
 with their content-coding removed; a note says if a binary one that was saved as text lost bytes.
 Where an archive has no body, but the rows of Chrome's EventStream tab (`_eventSourceMessages`), the
 events are written anew from them; the rows have times, too. Where it has neither, or rows without

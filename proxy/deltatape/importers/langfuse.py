@@ -2,7 +2,7 @@
 
 Formats: https://api.reference.langfuse.com: an answer of `/api/public/observations` (`data`), a
 trace with its `observations`, and exports of observations as an array or one a line, in which
-input and output may stand as JSON in texts. Only generations are calls of a model. What was traced
+input and output may be JSON in texts. Only generations are calls of a model. What was traced
 by hand has an input and an output of any form: those that are no messages are left out.
 """
 

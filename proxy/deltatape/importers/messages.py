@@ -1,6 +1,6 @@
 """Exchanges made of messages that an SDK or a tracer reported, for files that hold nothing else.
 
-Such files have no bytes of the wire, and what stands in them was read by the program that wrote
+Such files have no bytes of the wire, and their content was read by the program that wrote
 them: a request and a response in the form of OpenAI Chat are written anew. So a tape of them can
 show calls and what became of them, never who is at fault: a note says this on each exchange.
 """

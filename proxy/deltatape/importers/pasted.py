@@ -87,7 +87,7 @@ def _lines(data: bytes | None) -> list[str] | None:
 def _is_altered(lines: Sequence[str]) -> bool:
     """Return whether the text shows an altered event stream.
 
-    A stream whose data lines stand at the start of their lines, with blank lines between, is not
+    A stream whose data fields begin their lines, with blank lines between, is not
     altered even if other lines do not belong to it: they may be the defect.
     """
     plain = sum(line.removeprefix("\ufeff").startswith("data:") for line in lines)

@@ -515,7 +515,7 @@ def _ended(follower: _Follower) -> Iterator[Exchange]:
     """Yield each exchange whose end has come onto the tape."""
     for numbered in follower.tail.read():
         if follower.assembler is None:
-            assert follower.tail.header is not None  # it stands before any record
+            assert follower.tail.header is not None  # it precedes any record
             follower.assembler = Assembler(tape=follower.tail.path, header=follower.tail.header)
         yield from follower.assembler.feed((numbered,))
 

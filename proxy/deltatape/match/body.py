@@ -1,7 +1,7 @@
 """The forms in which request bodies are compared, and what was masked in them.
 
 As bytes, ignoring the random boundary of a multipart body. As JSON if possible, ignoring key order,
-spacing and number spelling (`1`, `1.0`). Two digests stand for the whole value and for the value
+spacing and number spelling (`1`, `1.0`). Two digests identify the whole value and the value
 without what is volatile.
 """
 

@@ -113,8 +113,8 @@ class HistoryMessage:
 class Digest:
     """A reduced exchange: what its request repeats and what its reply contains.
 
-    Invariant: `prefixes` has one entry more than `history`; `prefixes[n]` stands for the first `n`
-    messages. System messages are in neither: `system` stands for all of them.
+    Invariant: `prefixes` has one entry more than `history`; `prefixes[n]` identifies the first `n`
+    messages. System messages are in neither: `system` identifies all of them.
     """
 
     tape: str

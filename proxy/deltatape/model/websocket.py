@@ -50,8 +50,8 @@ class FramePiece(NamedTuple):
     data: bytes
     """Bytes of the payload, unmasked, and decompressed if the message was compressed."""
     wire: bytes | None = None
-    """In a compressed message, the payload that `data` was made of, unmasked; None where it is not
-    kept, since a credential is in it, and where `data` is the payload itself."""
+    """The compressed payload, unmasked, that `data` was decoded from; None if the message is not
+    compressed, or if the payload was not kept because it holds a credential."""
     more: bool = False
     """Whether the payload continues in the next piece of this side."""
     raw: bool = False

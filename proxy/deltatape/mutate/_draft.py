@@ -220,7 +220,7 @@ def _sse_unit(body: bytes, event: Event) -> MutableEvent | None:
 
 # Edits of a body and where they move its bytes: into which read, chunk and masked span.
 #
-# An edit is a range of the body and what stands there instead; edits ascend and do not overlap.
+# An edit is a range of the body and its replacement; edits ascend and do not overlap.
 # What is inserted at a border belongs to the left of it, but at the very beginning; of what
 # replaces a range across a border, all belongs to the left.
 

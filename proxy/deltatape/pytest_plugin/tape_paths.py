@@ -36,7 +36,7 @@ def own_place(test_file: Path, names: Sequence[str]) -> TapeLocation:
     """Return a test's own tape.
 
     Args:
-        test_file: where the test stands.
+        test_file: the file of the test.
         names: the names of the classes around it, outermost first, and its own, as pytest shows it:
             `test_weather[lisbon]`.
     """

@@ -107,7 +107,7 @@ def _misses(missed: Sequence[MissedRequest]) -> Iterator[str]:
     yield f"{count(len(missed), 'request')} {verb} not on the tape:"
     for one in missed[:_LISTED]:
         target = excerpt(shown(one.query.target), _SHOWN)
-        # The name of a `replay` option stands for the marker's argument.
+        # The name of a `replay` option means the marker's argument.
         problem = one.miss.problem.replace("--repeat ", "repeat=True in the marker ")
         yield f"  {one.query.method} {target}: {problem}"
         if one.nearest is not None:

@@ -188,7 +188,7 @@ class _Shapes:
         """Return the shape of an event; None if it is not plain JSON, or is too large.
 
         Args:
-            event: with what stands for `_ESCAPES`.
+            event: has the replacements of `_ESCAPES`.
             parts: the same, split at its quotation marks.
         """
         if len(parts) % 2 == 0:
@@ -214,7 +214,7 @@ class _Shapes:
         names = sorted({*range(1, len(parts), 2)}.difference(strings))
         if any(sign in parts[name] for name in names for _, sign in _ESCAPES):
             return None
-        # The value of a mark is a string, or stands between its name and the next string.
+        # The value of a mark is a string, or is between its name and the next string.
         marks = [name + 1 for name in names if parts[name] in MARKS]
         marks += [at for at, each in zip(strings, found, strict=True) if each.channel[-1] in MARKS]
         shape = self._new_shape(found, _places(strings))

@@ -7,7 +7,7 @@ only when they have been unfolded, see `eventstream`.
 One tolerant scan for strings and brackets finds the strings. Truncated bodies and bodies with
 several values are scanned as far as they go. Nothing is unescaped.
 
-The fragments that a stream sends of one text stand at the same path of consecutive events. Such
+The fragments of one text are at the same path of consecutive events. Such
 strings have equal keys: `channel` consists of the path and of the indexes that dialects put next to
 a fragment (`index`, `output_index`, ..., anywhere in the object), `trail` of the object keys alone,
 for streams with wrong or missing indexes.
@@ -285,7 +285,7 @@ def string_places(text: str, start: int, end: int, *, is_stream: bool) -> list[S
         return [StringPlace(leaf.channel, leaf.trail, leaf.start, leaf.end) for leaf in found]
     places: list[StringPlace] = []
     beginnings: dict[Node, tuple[Channel, Channel]] = {}
-    for leaf in [*leaves(text, start, end)]:  # an index may stand behind what it is about
+    for leaf in [*leaves(text, start, end)]:  # an index may follow what it is about
         if leaf.node not in beginnings:
             beginnings[leaf.node] = leaf.channel[:-1], leaf.trail[:-1]
         channel, trail = beginnings[leaf.node]

@@ -143,7 +143,7 @@ class RedactionPlan:
 
     edits: dict[int, list[Overwrite]] = field(default_factory=dict)
     spans: dict[int, list[MaskedSpan]] = field(default_factory=dict)
-    """To be listed in a `masked` record: by the line before which it stands, or that is one."""
+    """To be listed in a `masked` record: by the line that it precedes, or that is one."""
     remarks: dict[int, str] = field(default_factory=dict)
     """Notes to be put before a line."""
     changed: set[int] = field(default_factory=set)
@@ -212,7 +212,7 @@ class RecordedBody:
     hidden: dict[int, tuple[MaskedSpan, ...]] = field(default_factory=dict)
     """What it says is a credential under the content-coding, by the line that says it."""
     wired: list[int] = field(default_factory=list)
-    """Of a compressed message, the lines that have it as it was sent, too."""
+    """The lines that have a compressed message also as it was sent."""
     unread: int = 0
     """How many bytes those are."""
     ends: bool = True

@@ -259,7 +259,7 @@ def wire_lines(
     blank = " " * len(label)
     lines = [line(StyledText(f"  {blank} |", DIM))]
     for each in excerpt.lines:
-        # Where nothing is marked the caret stands beside the text, and needs a column.
+        # Where nothing is marked, the caret is beside the text, and needs a column.
         shown = _fitted(each, width - len(blank) - 5 - (not each.marked))
         lines.append(
             line(

@@ -1,6 +1,6 @@
 """The report: the page of `deltatape open` in one file, with the documents of one exchange.
 
-It asks nobody for anything: script and style stand in it, and its policy allows these two alone, by
+It makes no requests: script and style are in it, and its policy allows these two alone, by
 their hashes. Text of a tape is only in the documents, which are data to a browser, and in what is
 shown where no script runs; the page shows it as text.
 """

@@ -1,6 +1,6 @@
 """`show --steps`: a reply event by event, as the reference and suspects build it.
 
-As text, the first suspect stands beside the reference, event by event; as JSON, all of them.
+As text, the first suspect is shown beside the reference, event by event; as JSON, all of them.
 """
 
 from collections.abc import Iterator, Sequence

@@ -405,7 +405,7 @@ class StagingTape:
         """Check whether the tape can be extended.
 
         Args:
-            tape: need not exist yet; a link stands for its file.
+            tape: need not exist yet; a link means its file.
 
         Raises:
             UsageError: it cannot.

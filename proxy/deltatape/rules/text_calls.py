@@ -24,7 +24,7 @@ def is_asked_for(request: RequestSummary, written: TextCall) -> bool:
     """Return whether such calls are the application's own protocol.
 
     So it is if the request declares no tools, and the notation is the generic one or its opening
-    tag stands in the messages: the prompt asks for it.
+    tag is in the messages: the prompt asks for it.
     """
     if request.tools:
         return False

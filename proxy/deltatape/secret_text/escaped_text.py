@@ -93,7 +93,7 @@ class Layer:
     def lifted(self, start: int, end: int) -> tuple[int, int]:
         """Return where `[start, end)` of the text below is here; escapes count completely.
 
-        For layers of one slice: what lies below stands here in the same order.
+        For layers of one slice: the order is the same as below.
         """
         first = self._run_at(start)
         last = self._run_at(end - 1)
@@ -236,7 +236,7 @@ def encoded_runs(text: str) -> Iterator[EncodedLayer]:
     for match in _BASE64_RUN.finditer(text):
         encode = _base64_safe if _URL_SAFE.search(match[0]) else _base64
         run = match[0].translate(_STANDARD)
-        # What stands in front of it may be letters, too.
+        # Letters may precede it.
         for shift in range(_GROUP):
             digits = run[shift:]
             if len(digits) % _GROUP == 1:  # encodes nothing

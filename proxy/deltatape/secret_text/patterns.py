@@ -32,7 +32,7 @@ NAMES = (
 )
 """Names whose value may be a secret."""
 _ANSWER = r"\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
-# What a short escape stands for in a text whose escapes have not been undone.
+# The meaning of a short escape in a text whose escapes have not been undone.
 _SHORT = r"(?<=\\)[bfnrt]"
 _ESCAPED_ANSWER = rf"(?:[\\\"'\s]|{_SHORT}){{0,128}}[:=](?:[\\\"'\s]|{_SHORT}){{0,128}}"
 _VALUE = r"[^\s\"'\\,;&<>{}\[\]()\x00-\x1f\x7f-\xff]"

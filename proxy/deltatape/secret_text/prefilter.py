@@ -66,7 +66,7 @@ _VALUE = re.compile(
 """What follows on a word in a name of a secret."""
 _NAME = re.compile(rf"(?i:{NAMES}|authorization)".encode())
 _QUOTE = re.compile(rb"(?:or)?d?(?:\W|(?<=\\)[bfnrt]){0,257}\"")
-"""A quotation mark after a word in a name of a secret: as far away as its value may stand."""
+"""A quotation mark after a word in a name of a secret: as far away as its value may be."""
 _WORDS = (b"key", b"token", b"secret", b"passw", b"bearer", b"authorization")
 """Every name of a secret ends with one of them, in lower case; a password's begins with one."""
 _LONGEST_NAME = 24

@@ -126,7 +126,7 @@ class Tape:
         return self.find(number).exchange
 
     def find(self, number: int) -> FoundExchange:
-        """Return the exchange with this number, and where it stands; see `__getitem__`.
+        """Return the exchange with this number, and its place; see `__getitem__`.
 
         On a large tape, lines that are probably before it are not looked at first, nor is damage
         among them.

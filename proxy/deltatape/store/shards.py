@@ -2,7 +2,7 @@
 
 Each process writes tapes of its own, and the requests of a conversation come to any of them. Their
 times count from the same instant and their exchanges are numbered together, so that the tapes of a
-folder are merged as they stand. Format: recordings/README.md, "Shards".
+folder are merged unchanged. Format: recordings/README.md, "Shards".
 """
 
 import contextlib

@@ -59,7 +59,7 @@ _QUIET = frozenset({SPLICED, "imported"})
 
 # Records moved to another tape: other time and number, else the same bytes.
 #
-# Only the first two elements of a line are written anew. What follows is kept as it stands, so that
+# Only the first two elements of a line are written anew. What follows is kept unchanged, so that
 # a record keeps its bytes whatever its code, known or not. Where a payload has to change, its other
 # keys stay, also unknown ones.
 

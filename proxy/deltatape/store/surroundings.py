@@ -1,6 +1,6 @@
 """Reads an exchange of a large tape with its surroundings, and not the rest of the tape.
 
-To explain an exchange takes its conversation, and what happened meanwhile. Both stand near it:
+Explaining an exchange takes its conversation, and what happened meanwhile. Both are near it:
 conversations are minutes long, tapes may be days. A tape has no index, which could be stale; its
 bytes are searched, which is fast, and lines are parsed only where they are needed.
 

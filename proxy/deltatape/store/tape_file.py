@@ -136,7 +136,7 @@ class TapeFile:
         self._records = 0
         self.size = 0
         """Bytes of all whole lines."""
-        self._rest = b""  # of the line that stands torn at the end
+        self._rest = b""  # of the torn line at the end
         self._refused_ends: list[Line] = []
         self._lossy: set[int] = set()  # exchanges whose latest lines are missing
         self._checked_ns: int | None = None

@@ -112,7 +112,7 @@ def in_url(url: bytes, start: int, end: int) -> Iterator[bytes]:
     if url.endswith(b"://", 0, start):
         user, _, password = value.partition(b":")
         value = password or user
-    # A URL may stand in a header field among other things.
+    # A header field may contain a URL among other things.
     for found in dict.fromkeys((value, *(ends.split(value, 1)[0] for ends in _URL_ENDS))):
         yield found
         yield unquote_to_bytes(found)

@@ -361,7 +361,7 @@ class MaskedSpans:
     code: ClassVar[str] = "masked"
     spans: tuple[MaskedSpan, ...]
     decoded: tuple[MaskedSpan, ...] = ()
-    """Where credentials that end in this piece stand in the whole body, its content-coding undone:
+    """The spans in the decoded whole body of credentials that end in this piece:
     they were not overwritten."""
 
     def to_json(self) -> object:

@@ -1,7 +1,7 @@
 """Detects code in Markdown: there a model shows a tag without using it.
 
 Fenced blocks are CommonMark's, at any indentation (models nest them in lists). Inline code is
-narrower: its first backticks stand on the same line as the place, its last ones in the same
+narrower: its first backticks are on the same line as the place, its last ones in the same
 paragraph. So a stray backtick hides no call that starts on a line of its own.
 
 Places are asked in ascending order; each mark is looked at once.

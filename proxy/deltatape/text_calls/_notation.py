@@ -91,14 +91,14 @@ class WrittenCall:
     """Stray text between its complete JSON and its closing tag."""
     start: int = -1
     """Its first character. Readers set it only where that is before the opener; `find_calls` fills
-    it in: a call starts where its opener stands, or where the call before it ends."""
+    it in: a call starts at its opener, or where the call before it ends."""
     family: str = ""
     """The notation: `hermes`, `kimi-k2`. Set by `find_calls`."""
 
 
 Reader = Callable[[TextSource, int], Sequence[WrittenCall]]
-"""Takes a source and where an opener stands. Returns the calls that follow each other from there;
-none if what follows is not a call."""
+"""Takes a source and the position of an opener; returns the calls that follow each other there,
+or none if what follows is not a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ def close_wrapper(
 # Reads the text between an opener and a call's arguments.
 #
 # A head is a sequence of literals and words, with white space allowed between them. If the text
-# ends within it, it is cut: a call has begun. If anything else stands there, it is talk.
+# ends within it, it is cut: a call has begun. If anything else follows, it is talk.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@
            whole texts may be fenced, and may end with a token of the template
     lfm2   <|tool_call_start|>[f(a=1), g(b="x")]<|tool_call_end|>, or JSON inside
 
-Code of Llama's interpreter stands behind the same token and is not a call. Source: the chat
+Code of Llama's interpreter follows the same token and is not a call. Source: the chat
 templates of these models.
 """
 

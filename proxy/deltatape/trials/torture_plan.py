@@ -1,6 +1,6 @@
 """Plan the runs of torture: every variation at every place that a seed chooses.
 
-A harmless variation is applied to all exchanges at once: a command that passes that passes each
+A harmless variation is applied to all exchanges at once: a command that passes it passes each
 alone. A hostile one breaks one exchange at a time, since most commands end at the first broken one.
 """
 

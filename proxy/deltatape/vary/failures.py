@@ -98,7 +98,7 @@ def _dumped(value: object) -> bytes:
 def error_event(dialect: str, form: Format, failure: ProviderFailure) -> bytes:
     """Return an error event, framed as the answer is.
 
-    In a JSON array that is an element, without what separates it from others.
+    In a JSON array it is an element, without separators.
     """
     if form is Format.EVENTSTREAM:
         name = amazon_error_type(failure.status)

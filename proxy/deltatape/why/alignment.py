@@ -3,7 +3,7 @@
 Strategy. An app that joins fragments wrongly still joins whole fragments: those of one call, some
 of them perhaps left out or doubled, or those of several calls as they arrived, none left out. If
 the text is made of such a row of fragments, the last one perhaps cut, each character is attributed
-to its fragment. Otherwise only what also stands in the delivered text, in the same order, is.
+to its fragment. Otherwise only what is also in the delivered text, in the same order, is.
 Nothing is guessed: characters whose origin is unknown have none.
 
 Work is bounded, since arguments may have megabytes and replies thousands of calls: what is too long

@@ -1,6 +1,6 @@
 """Turns the exchanges of a tape into rows of a list, one after the other.
 
-A row says what is wrong with its exchange and where it stands in its conversation. Later exchanges
+A row says what is wrong with its exchange and its place in its conversation. Later exchanges
 show more of that: which calls were lost, which were never answered. So a row may come again, with
 what has become known; the last one counts. In the end all rows say what `check` says of the tape.
 

@@ -312,7 +312,7 @@ def _server_entries(case: Case) -> Iterator[TimelineEntry]:
 def _line_of(finding: Finding, read_back: ReadBack, repetition: ReplyRepetition) -> int | None:
     """Return the line of `_repetition_entries` that a finding is about: a result, else a call.
 
-    None for an error text that stands in none of the results.
+    None for an error text that is in none of the results.
     """
     before = len(repetition.calls) + len(repetition.extra)
     for place, (call_id, text) in enumerate(repetition.results, before):

@@ -58,7 +58,7 @@ _NO_ARGUMENTS = "{}"
 
 # Arguments that are streamed as values with paths, as JSON text.
 #
-# `{"jsonPath": "$.a[0].b", "stringValue": "x"}` says where a value stands. The strings of one path
+# `{"jsonPath": "$.a[0].b", "stringValue": "x"}` says where a value is. The strings of one path
 # are joined, every other kind of value replaces what was there. The text is built once, at the end,
 # in the order in which the values came first, without whitespace; numbers keep their source.
 
@@ -240,7 +240,7 @@ class CandidateCalls:
         Args:
             call: the object.
             event: what carried it.
-            source: where it stands in the data of the event.
+            source: its position in the data of the event.
             signed: whether the part has a thought signature.
         """
         name = get_str(call, "name") or ""

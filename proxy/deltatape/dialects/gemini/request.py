@@ -1,6 +1,6 @@
 """The request of generateContent: model, tools, tool choice, history.
 
-Model and method stand in the path (`/models/NAME:streamGenerateContent`); Cloud Code wraps the
+Model and method are in the path (`/models/NAME:streamGenerateContent`); Cloud Code wraps the
 request in a body that names the model. Keys are read in both spellings that Google's servers take,
 `functionCall` and `function_call`. A message with several results becomes several messages; where a
 result has no id, it names the function.

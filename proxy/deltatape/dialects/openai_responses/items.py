@@ -641,7 +641,7 @@ class OutputItems:
         Args:
             output: the array.
             event: what carried it.
-            source: where it stands.
+            source: its position.
             streamed: whether events about its items should have come before.
         """
         entries = as_array(output) or ()
