@@ -105,7 +105,7 @@ def check_access(
         return Refusal(
             403,
             "token_needed",
-            "this gateway can be reached by other machines, so it wants its token: put /t/TOKEN"
+            "other machines can reach this gateway, so requests need its token: put /t/TOKEN"
             " before the path of the base URL, or send x-deltatape-token; deltatape record prints"
             " it when it starts",
         )

@@ -69,8 +69,8 @@ class TapPolicy:
         token: the secret that requests must carry where other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
         side: the side of the application that the gateway is on.
-        led: whether requests to a host are led here by a proxy of ours, which names their upstream
-            in `UPSTREAM_FIELD`; None where there is none.
+        led: whether our proxy redirects requests to a host to this gateway, naming their upstream in
+            `UPSTREAM_FIELD`; None without a proxy.
     """
 
     token: str | None = None
@@ -297,7 +297,8 @@ class Gateway:
         except UsageError as error:
             return Refusal(400, "unknown_upstream", str(error))
         if not self._policy.led(named.origin.host):
-            return Refusal(403, "unknown_upstream", f"{upstream}: not led here; --hosts names it")
+            problem = f"{upstream}: this host is not redirected; --hosts adds it"
+            return Refusal(403, "unknown_upstream", problem)
         return named.route(target)
 
     def tape(

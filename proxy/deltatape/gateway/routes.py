@@ -15,7 +15,7 @@ from deltatape.providers import PROVIDERS, UPSTREAMS
 TAPE_FIELD = b"x-deltatape-tape"
 """The field of a request that names its tape."""
 UPSTREAM_FIELD = b"x-deltatape-upstream"
-"""The field that names the upstream of a request which a proxy of ours has led here."""
+"""The field that names the upstream of a request that our proxy has redirected here."""
 OWN_FIELD_PREFIX = b"x-deltatape-"
 """Fields with this prefix are never forwarded."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

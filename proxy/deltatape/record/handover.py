@@ -86,7 +86,7 @@ class Predecessor:
             return int(answer)
         except (OSError, ValueError):
             raise UsageError(
-                f"--replace: the recorder with pid {self.pid} has given its place away meanwhile"
+                f"--replace: the recorder with pid {self.pid} was replaced meanwhile"
             ) from None
 
     def close(self) -> None:

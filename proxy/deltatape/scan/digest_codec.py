@@ -117,7 +117,7 @@ class DigestDecoder:
                 prefixes.append(before)
                 messages.append(message)
         except KeyError as error:
-            raise ValueError("the digest goes on from one that was not decoded before") from error
+            raise ValueError("the digest continues one that was not decoded before") from error
         new = [_made(HistoryMessage, each) for each in fields.pop("history")]
         for before, prefix, message in zip([first, *rest], rest, new, strict=False):
             self._known[dialect, prefix] = before, message

@@ -258,7 +258,7 @@ def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
                 yield dealt
                 if not any(each in digest for each in _KEEPING):
                     continue
-                # It goes on only from digests of the same dialect, which are all decoded here.
+                # It continues only digests of the same dialect, which are all decoded here.
                 kept = decoder.decode(digest)
                 if kept.reply_id is not None and kept.store is not False:
                     whole = DigestEncoder().encode(kept).digest
@@ -384,7 +384,7 @@ def _answered(job: JoinJob, tape: str, exchange: int, fingerprint: str) -> Row:
         name=rule.name,
         severity=rule.severity.value,
         confidence=Confidence.LIKELY.value,
-        message="the conversation goes on on another tape",
+        message="the conversation continues on another tape",
         across=True,
         withdrawn=True,
         fingerprint=fingerprint,
