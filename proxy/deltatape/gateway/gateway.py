@@ -69,7 +69,7 @@ class TapPolicy:
         token: the secret that requests must carry where other machines can reach the gateway.
         check_keys: refuse a key of one provider that is about to go to another.
         side: the side of the application that the gateway is on.
-        led: whether our proxy redirects requests to a host to this gateway, naming their upstream in
+        led: whether our proxy redirects requests to a host to this gateway, with the upstream in
             `UPSTREAM_FIELD`; None without a proxy.
     """
 

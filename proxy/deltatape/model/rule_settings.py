@@ -108,7 +108,7 @@ PHRASES = (
     "tot ziens",
     "doei",
 )
-"""What counts as small talk, each phrase in its words."""
+"""Phrases of small talk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,21 +138,21 @@ class Settings:
     schema_characters: int = 200_000
     """T008: larger arguments or schemas are not validated."""
     loop_calls: int = 3
-    """C006: the same call so often since the user last spoke is a loop."""
+    """C006: this many equal calls since the user last spoke are a loop."""
     loop_turns: int = 10
-    """C006: so many replies in a row that call tools and say nothing to the user are one, too."""
+    """C006: this many replies in a row that call tools without text for the user are one, too."""
     small_talk_words: int = 12
     """C007: a longer message is no small talk."""
     small_talk: tuple[str, ...] = PHRASES
     """C007: the phrases that small talk is made of."""
     retries: int = 5
-    """C008: so many attempts of the same request, one after the other, are a storm."""
+    """C008: this many attempts of the same request in a row are a storm."""
     retries_time_s: float = 60.0
     """C008: the time within which they come."""
     app_error_s: float = 10.0
     """C009: how long after a reply a printed error may be about its calls."""
     app: AppNames = CONTRACT
-    """What the application calls the events of its own endpoint, which the dialect needs."""
+    """The application's names for the events of its own endpoint, which the dialect needs."""
 
 
 DEFAULTS = Settings()

@@ -602,7 +602,7 @@ def _json_repetition(
 
 
 class _Origins:
-    """Tells from which fragments of the reply the arguments come that an app or a client made."""
+    """Tells which fragments of the reply an app's or a client's arguments come from."""
 
     def __init__(self, explanation: Explanation) -> None:
         repetition, places = explanation.repetition, explanation.arrival.places

@@ -75,8 +75,8 @@ class ProviderRoutes:
         environment: the application's: variables that point elsewhere become upstreams.
         folder: where the application runs; its `.env` files count as the environment does.
         command: what starts it, if that is known.
-        led: whether mitmproxy redirects requests to a host here, so that no base URL is set; None if
-            base URLs lead here.
+        led: whether mitmproxy redirects requests to a host here, so that no base URL is set; None
+            with base URLs.
         mask_key: for the hashes of credentials.
         clock: for times on the tape.
         say: gets lines for the user.
