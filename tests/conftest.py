@@ -3,7 +3,7 @@
 import gc
 import signal
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from helpers.object_store import S3Server, s3_server, use
 from helpers.program import UNMEASURED, leave_unmeasured
 
 # A shell starts what it puts into the background, and what nohup guards, without these signals; the
@@ -65,6 +66,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             return (yield)
         finally:
             measuring.start()
+
+
+@pytest.fixture(scope="session")
+def _s3() -> Iterator[S3Server]:
+    """One for all tests of a process: starting and stopping it takes longer than most of them."""
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The store that the usual variables name; it holds one bucket, which is empty."""
+    _s3.reset()
+    use(_s3.port, monkeypatch)
+    return _s3
 
 
 _SLOWEST = (

@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,22 +11,9 @@ from deltatape.ask.dataset import Dataset
 from deltatape.objects.urls import open_store
 from helpers.console import called
 from helpers.datasets import write_rows
-from helpers.object_store import BUCKET, S3Server, s3_server, use
+from helpers.object_store import BUCKET
 
 URL = f"s3://{BUCKET}/dataset"
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
-
-
-@pytest.fixture
-def server(started: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
-    started.reset()
-    use(started.port, monkeypatch)
-    return started
 
 
 def _put(folder: Path, key: str) -> None:
@@ -59,8 +45,8 @@ def test_a_folder_is_itself(tmp_path: Path) -> None:
     assert local_dataset(tmp_path.as_uri(), {}) == tmp_path
 
 
-def test_of_a_store_there_is_a_copy_without_the_digests(server: S3Server, tmp_path: Path) -> None:
-    assert server
+@pytest.mark.usefixtures("s3")
+def test_of_a_store_there_is_a_copy_without_the_digests(tmp_path: Path) -> None:
     _fill(tmp_path / "made", "A", "B")
     folder = local_dataset(URL, {"HOME": str(tmp_path)})
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -69,10 +55,8 @@ def test_of_a_store_there_is_a_copy_without_the_digests(server: S3Server, tmp_pa
         assert sorted(opened.ask("SELECT tape FROM exchanges").rows) == [("A",), ("B",)]
 
 
-def test_only_what_is_new_is_copied_and_what_is_gone_is_removed(
-    server: S3Server, tmp_path: Path
-) -> None:
-    assert server
+@pytest.mark.usefixtures("s3")
+def test_only_what_is_new_is_copied_and_what_is_gone_is_removed(tmp_path: Path) -> None:
     _fill(tmp_path / "made", "A", "B")
     home = {"HOME": str(tmp_path)}
     before = _copied(local_dataset(URL, home))
@@ -87,8 +71,8 @@ def test_only_what_is_new_is_copied_and_what_is_gone_is_removed(
     assert len(after) == len(kept) + 2
 
 
-def test_no_key_leads_out_of_the_folder(server: S3Server, tmp_path: Path) -> None:
-    assert server
+@pytest.mark.usefixtures("s3")
+def test_no_key_leads_out_of_the_folder(tmp_path: Path) -> None:
     made = tmp_path / "made"
     _fill(made, "A")
     (made / "x").mkdir()
@@ -100,15 +84,15 @@ def test_no_key_leads_out_of_the_folder(server: S3Server, tmp_path: Path) -> Non
     assert not [name for name in names if "x" in name.rpartition("/")[2].partition("-")[0]]
 
 
-def test_a_store_is_asked(server: S3Server, tmp_path: Path) -> None:
-    assert server
+@pytest.mark.usefixtures("s3")
+def test_a_store_is_asked(tmp_path: Path) -> None:
     _fill(tmp_path / "made", "A")
     done = called("ask", URL, "--sql", "SELECT tape FROM tapes", folder=tmp_path)
     assert done.stdout.decode().splitlines()[1:] == ["tape", "A"]
 
 
-def test_an_empty_store_is_no_dataset(server: S3Server, tmp_path: Path) -> None:
-    assert server
+@pytest.mark.usefixtures("s3")
+def test_an_empty_store_is_no_dataset(tmp_path: Path) -> None:
     done = called("ask", URL, "traffic", folder=tmp_path)
     assert done.returncode == 2
     assert f"{URL}: holds no dataset; `deltatape scan`".encode() in done.stderr

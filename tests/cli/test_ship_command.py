@@ -4,14 +4,13 @@ import contextlib
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from deltatape.objects.urls import open_store
 from helpers.console import called
-from helpers.object_store import URL, got, put_tape, relay, s3_server, use
+from helpers.object_store import URL, S3Server, got, put_tape, relay, use
 from helpers.program import deltatape, program
 
 
@@ -20,13 +19,6 @@ def tapes(tmp_path: Path) -> Path:
     folder = tmp_path / "tapes"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as server:
-        server.reset()
-        yield server.port
 
 
 def test_once_ships_what_there_is_to_files_for_its_owner(tapes: Path, tmp_path: Path) -> None:
@@ -50,10 +42,8 @@ def test_a_tape_that_is_left_makes_the_exit_code_1(tapes: Path, tmp_path: Path) 
     assert run.stderr.startswith(b"left: ")
 
 
-def test_it_follows_answers_metrics_and_ends_at_sigterm(
-    port: int, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(port, monkeypatch)
+@pytest.mark.usefixtures("s3")
+def test_it_follows_answers_metrics_and_ends_at_sigterm(tapes: Path, tmp_path: Path) -> None:
     put_tape(tapes, "one")
     with program("ship", str(tapes), URL, "--metrics", "127.0.0.1:0", folder=tmp_path) as running:
         where = running.wait_for("^metrics: ").split()[1]
@@ -75,11 +65,8 @@ print(Path("/proc/self/status").read_text())
 
 
 @pytest.mark.exhaustive
-def test_memory_holds_parts_of_a_tape_and_not_the_tape(
-    port: int, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(port, monkeypatch)
-
+@pytest.mark.usefixtures("s3")
+def test_memory_holds_parts_of_a_tape_and_not_the_tape(tapes: Path, tmp_path: Path) -> None:
     def most(size: int) -> int:
         put_tape(tapes, "one", size)
         options = ("--once", "--no-seal", "--delete-shipped", "--memory", "10MiB")
@@ -98,10 +85,10 @@ def test_memory_holds_parts_of_a_tape_and_not_the_tape(
 
 
 def test_a_second_signal_ends_it_though_the_store_does_not_answer(
-    port: int, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_tape(tapes, "one")
-    with relay(port) as between:
+    with relay(s3.port) as between:
         use(between.port, monkeypatch)
         between.hang()
         with program("ship", str(tapes), URL, folder=tmp_path) as running:

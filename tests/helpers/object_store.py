@@ -16,12 +16,9 @@ from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import urlsplit
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from moto.server import ThreadedMotoServer
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from deltatape.clock import SystemClock
 from deltatape.model.exchange import EndReason
@@ -84,17 +81,36 @@ class S3Server:
 @contextlib.contextmanager
 def s3_server() -> Iterator[S3Server]:
     """Start a server; see `S3Server`."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
+    with _serving(_moto()) as port:
+        yield S3Server(port)
+
+
+def _moto() -> WSGIApplication:
+    # It takes a second, which a process that only collects the tests must not spend.
+    from moto.moto_server import werkzeug_app as moto  # noqa: PLC0415
+
+    application: WSGIApplication = moto.DomainDispatcherApplication(moto.create_backend_app)
+    return application
+
+
+@contextlib.contextmanager
+def _serving(application: WSGIApplication) -> Iterator[int]:
+    """Serve on loopback, and yield the port."""
+    from werkzeug.serving import WSGIRequestHandler, make_server  # noqa: PLC0415 - see _moto
+
+    class Silent(WSGIRequestHandler):
+        def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Silent)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
     try:
-        yield S3Server(server.get_host_and_port()[1])
+        yield server.server_port
     finally:
-        server.stop()
-
-
-class _Silent(WSGIRequestHandler):
-    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
-        pass
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @contextlib.contextmanager
@@ -104,7 +120,7 @@ def gs_server(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     Its objects are moto's. obstore asks for nothing else; Google's own server is closed, and
     the emulators that install from a package registry have the JSON API.
     """
-    backend = DomainDispatcherApplication(create_backend_app)
+    backend = _moto()
 
     def application(asked: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         for name in [name for name in asked if name.startswith("HTTP_X_GOOG_")]:
@@ -116,25 +132,17 @@ def gs_server(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
             renamed = [(k.lower().replace("x-amz-", "x-goog-"), v) for k, v in headers]
             return start(status, renamed, *rest)  # type: ignore[arg-type]
 
-        answered: Iterable[bytes] = backend(asked, answer)
-        return answered
+        return backend(asked, answer)  # type: ignore[arg-type]
 
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Silent)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        S3Server(server.server_port).reset()
+    with _serving(application) as port:
+        S3Server(port).reset()
         account = {"client_email": "", "private_key": "", "private_key_id": ""}
         key = folder / "account.json"
         key.write_text(json.dumps({**account, "disable_oauth": True}))
         _forget("GOOGLE_", patch)
         patch.setenv("GOOGLE_SERVICE_ACCOUNT", str(key))
-        patch.setenv("GOOGLE_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+        patch.setenv("GOOGLE_BASE_URL", f"http://127.0.0.1:{port}")
         yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 AZURITE = Path(__file__).parents[1] / "objects" / "node_modules" / "azurite"

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from deltatape.store.packing import seal
 from deltatape.store.reader import open_tape
 from deltatape.store.splice import SpliceSource, splice
 from helpers.incidents import BROKEN, CUT
-from helpers.object_store import BUCKET, S3Server, relay, s3_server, use
+from helpers.object_store import BUCKET, S3Server, relay, use
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 TAPES = f"s3://{BUCKET}/tapes"
@@ -30,18 +29,10 @@ FIRST, SECOND = "01JD7YZ2M8Q4W3N5R6T7V8X9YA", "01JD7YZ2M8Q4W3N5R6T7V8X9YB"
 HERE = LocalEngine(1)
 
 
-@pytest.fixture(scope="module")
-def started() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
-
-
 @pytest.fixture
-def server(started: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
-    started.reset()
-    use(started.port, monkeypatch)
+def server(s3: S3Server) -> S3Server:
     open_files.cache_clear()
-    return started
+    return s3
 
 
 def put(key: str, data: bytes) -> None:
@@ -58,8 +49,8 @@ def rows(table: str) -> list[dict[str, object]]:
     return found
 
 
-def test_tapes_and_dataset_may_be_in_a_store(server: S3Server, tmp_path: Path) -> None:
-    assert server
+@pytest.mark.usefixtures("server")
+def test_tapes_and_dataset_may_be_in_a_store(tmp_path: Path) -> None:
     sealed = seal(BROKEN, tmp_path / "x.tape.zst")
     put(f"{PLACE}/{FIRST}.tape.zst", Path(sealed.path).read_bytes())
     put(f"{PLACE}/{SECOND}.tape", CUT.read_bytes())
@@ -101,8 +92,8 @@ def test_what_is_out_of_reach_is_reported_and_read_by_the_next_scan(
     assert scan(TAPES, str(tmp_path / "out"), HERE, DEFAULTS).tapes == 1
 
 
-def test_an_object_that_is_gone_is_said_to_be(server: S3Server) -> None:
-    assert server
+@pytest.mark.usefixtures("server")
+def test_an_object_that_is_gone_is_said_to_be() -> None:
     with pytest.raises(UsageError, match="no such object"), open_files(TAPES).local("x.tape"):
         pass
 
@@ -115,8 +106,8 @@ def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
     assert [*(tmp_path / "out" / "tapes").rglob("*.parquet")]
 
 
-def test_conversations_of_tapes_in_a_store_are_joined(server: S3Server, tmp_path: Path) -> None:
-    assert server
+@pytest.mark.usefixtures("server")
+def test_conversations_of_tapes_in_a_store_are_joined(tmp_path: Path) -> None:
     whole = RECORDINGS / "rules" / "C001" / "fires.tape"
     for part, key in ((1, FIRST), (2, SECOND)):
         source = SpliceSource(tape=open_tape(str(whole)), numbers=frozenset({part}))

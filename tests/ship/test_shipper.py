@@ -28,7 +28,6 @@ from helpers.object_store import (
     got,
     put_tape,
     relay,
-    s3_server,
     tape,
     use,
 )
@@ -37,19 +36,6 @@ from helpers.tapes import HEADER, StillClock
 
 LARGE = 2 * PART_BYTES + 1000
 """A tape of three parts."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as running:
-        yield running
-
-
-@pytest.fixture
-def s3(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
-    server.reset()
-    use(server.port, monkeypatch)
-    return server
 
 
 @pytest.fixture

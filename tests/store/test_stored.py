@@ -1,6 +1,5 @@
 """Tapes in an object store: every command reads them as it reads files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,22 +14,15 @@ from deltatape.store.sealed import SealedTape
 from deltatape.store.stored import StoredTape
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT
-from helpers.object_store import BUCKET, s3_server, use
+from helpers.object_store import BUCKET, use
 from helpers.shards import sharded
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as server:
-        server.reset()
-        yield server.port
-
-
 @pytest.fixture(params=["s3", "file"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store with both incidents: one sealed, one not."""
     if request.param == "s3":
-        use(request.getfixturevalue("port"), monkeypatch)
+        request.getfixturevalue("s3")
         url = f"s3://{BUCKET}/below"
     else:
         url = (tmp_path / "store").as_uri()
