@@ -18,6 +18,7 @@ from benchmarks.proxies import find_nginx
 
 from deltatape.demo.demo import Background, background
 from deltatape.store.reader import open_tape
+from helpers.clients import output
 from helpers.program import environment
 from helpers.recorded_apps import Provider
 from helpers.upstream import connect, post, provider, run
@@ -83,8 +84,7 @@ async def assert_healthy(running: Background, check: str) -> None:
     health = re.search(r"http://\S+/health", running.wait_for("health"))
     assert health is not None
     check = check.replace("http://127.0.0.1:8379/health", health[0])
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", check)
-    assert await process.wait() == 0
+    await output(sys.executable, "-c", check)
 
 
 def test_the_recipe_for_containers_records_who_has_the_token_and_nobody_else(

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from asyncio.subprocess import STDOUT
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from deltatape.model.exchange import header
 from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
+from helpers.clients import output
 from helpers.console import called
 from helpers.upstream import Peer, provider, run
 
@@ -34,10 +36,7 @@ def test_a_trace_of_curl_is_imported(tmp_path: Path, timed: bool) -> None:  # no
         async with provider(serve) as port:
             options = ("--trace", "trace", *(["--trace-time"] if timed else []))
             url = f"http://127.0.0.1:{port}/v1/chat/completions"
-            process = await asyncio.create_subprocess_exec(
-                *("curl", "-sN", "-o", "answer", "-d", ASKED, *options, url), cwd=tmp_path
-            )
-            assert await process.wait() == 0
+            await output("curl", "-sN", "-o", "answer", "-d", ASKED, *options, url, cwd=tmp_path)
 
     run(scenario())
     result = called("import", "trace", "-o", "x.tape", folder=tmp_path)
@@ -58,11 +57,8 @@ def test_what_curl_shows_is_imported_with_its_progress_in_between(
     async def scenario() -> None:
         async with provider(serve) as port:
             url = f"http://127.0.0.1:{port}/v1/chat/completions"
-            with (tmp_path / "pasted").open("wb") as terminal:
-                process = await asyncio.create_subprocess_exec(
-                    *("curl", "-N", option, "-d", ASKED, url), stdout=terminal, stderr=terminal
-                )
-                assert await process.wait() == 0
+            shown = await output("curl", "-N", option, "-d", ASKED, url, stderr=STDOUT)
+            (tmp_path / "pasted").write_bytes(shown)
 
     run(scenario())
     result = called("import", "pasted", "-o", "x.tape", folder=tmp_path)

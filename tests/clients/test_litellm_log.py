@@ -1,6 +1,5 @@
 """What LiteLLM itself logs is imported."""
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, entry, sse
-from helpers.clients import PYTHON
+from helpers.clients import PYTHON, output
 from helpers.console import called
 from helpers.upstream import Peer, provider, run
 
@@ -45,12 +44,8 @@ def test_a_log_of_litellm_is_imported(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with provider(serve) as port:
-            process = await asyncio.create_subprocess_exec(
-                *(str(PYTHON), "-c", LOG, f"http://127.0.0.1:{port}/v1"),
-                cwd=tmp_path,
-                env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-            )
-            assert await process.wait() == 0
+            env = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+            await output(PYTHON, "-c", LOG, f"http://127.0.0.1:{port}/v1", cwd=tmp_path, env=env)
 
     run(scenario(), LIMIT_S)
     result = called("import", "log.jsonl", "-o", "x.tape", folder=tmp_path)

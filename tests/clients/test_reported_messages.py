@@ -17,7 +17,7 @@ import pytest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
-from helpers.clients import CLIENTS, PYTHON
+from helpers.clients import CLIENTS, PYTHON, output
 from helpers.console import called
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, provider, run
 
@@ -89,12 +89,11 @@ async def converse(
     folder: Path, how: str, port: int, langfuse: int = 0, **environment: str
 ) -> None:
     """Run the application, with a tracer that writes `trace`."""
-    process = await asyncio.create_subprocess_exec(
-        *(str(PYTHON), CLIENTS / "reported.py", how, f"http://127.0.0.1:{port}", "."),
+    await output(
+        *(PYTHON, CLIENTS / "reported.py", how, f"http://127.0.0.1:{port}", "."),
         cwd=folder,
         env={**variables(folder, langfuse), **environment},
     )
-    assert await process.wait() == 0
 
 
 def traced(folder: Path, how: str, **environment: str) -> Servers:
@@ -253,13 +252,8 @@ def test_what_langfuse_traced_is_imported_from_a_file_and_from_its_api(tmp_path:
 
     async def scenario() -> None:
         async with provider(serve) as port:
-            with (tmp_path / "trace").open("wb") as file:
-                process = await asyncio.create_subprocess_exec(
-                    *(str(PYTHON), "-c", FETCH),
-                    stdout=file,
-                    env=variables(tmp_path, port),
-                )
-                assert await process.wait() == 0
+            fetched = await output(PYTHON, "-c", FETCH, env=variables(tmp_path, port))
+            (tmp_path / "trace").write_bytes(fetched)
 
     run(scenario(), LIMIT_S)
     times = since_first(listed, "startTime", "endTime")

@@ -1,6 +1,5 @@
 """Cassettes that vcrpy and Ruby's VCR themselves write are imported."""
 
-import asyncio
 import gzip
 import json
 import os
@@ -12,7 +11,7 @@ import pytest
 
 from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
-from helpers.clients import ROOT
+from helpers.clients import ROOT, output
 from helpers.console import called
 from helpers.upstream import Peer, provider, run
 
@@ -57,13 +56,10 @@ async def serve(peer: Peer) -> None:
 
 
 async def recorded(folder: Path, *command: str | Path) -> None:
-    """Run a program that records what it asks the provider, whose URL follows."""
+    """Run a program that records what it asks the provider, whose URL replaces BASE."""
     async with provider(serve) as port:
-        process = await asyncio.create_subprocess_exec(
-            *[part if part != "BASE" else f"http://127.0.0.1:{port}" for part in command],
-            cwd=folder,
-        )
-        assert await process.wait() == 0
+        url = f"http://127.0.0.1:{port}"
+        await output(*[part if part != "BASE" else url for part in command], cwd=folder)
 
 
 def assert_imported(folder: Path, cassette: str, *, coded: bool) -> None:

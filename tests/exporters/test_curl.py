@@ -1,6 +1,5 @@
 """Commands of curl are run by a shell, against a server that keeps what it gets."""
 
-import asyncio
 import os
 import shutil
 from dataclasses import replace
@@ -11,6 +10,7 @@ from deltatape.diagnose.rebuild import analyse
 from deltatape.exporters import export
 from deltatape.exporters.curl import CurlExporter
 from deltatape.model.exchange import Exchange, Headers, MaskedCredential
+from helpers.clients import output
 from helpers.taped import taped
 from helpers.upstream import Peer, provider, run
 
@@ -46,14 +46,8 @@ def sent(exchange: Exchange, **variables: str) -> tuple[bytes, set[bytes], bytes
     async def scenario() -> None:
         async with provider(serve) as port:
             here = replace(exchange.request, upstream=f"http://127.0.0.1:{port}")
-            process = await asyncio.create_subprocess_exec(
-                *("sh", "-c", command(replace(exchange, request=here))),
-                env={"PATH": os.environ["PATH"], **variables},
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-            _, errors = await process.communicate()
-            assert process.returncode == 0, errors
+            shell = ("sh", "-c", command(replace(exchange, request=here)))
+            await output(*shell, env={"PATH": os.environ["PATH"], **variables})
 
     run(scenario())
     ((head, body),) = got

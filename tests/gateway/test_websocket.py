@@ -17,7 +17,7 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.websocket import TEXT, Side
 from deltatape.store.audit import audit
 from deltatape.wire.websocket import MessageReader
-from helpers.clients import PYTHON, Client, available
+from helpers.clients import PYTHON, Client, available, output
 from helpers.corporate import server_context
 from helpers.recording import Recording, recording
 from helpers.upstream import LIMIT_S, Peer, Script, eventually, provider, run
@@ -631,14 +631,8 @@ def test_a_client_of_websockets_speaks_through_the_gateway(
     async def scenario() -> None:
         async with echoing() as port, recording(tmp_path, port) as gateway:
             url = f"ws://127.0.0.1:{gateway.port}{PATH.decode()}"
-            client = await asyncio.create_subprocess_exec(
-                *(str(PYTHON), "-c", _CLIENT, url, compression),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-            _, err = await client.communicate(json.dumps(TEXTS).encode())
-            assert client.returncode == 0, err.decode()
+            asked = json.dumps(TEXTS).encode()
+            await output(PYTHON, "-c", _CLIENT, url, compression, stdin=asked)
             (exchange,) = await gateway.ended()
             found = messages(exchange, compressed=bool(compression))
             told = [data for by, opcode, data in found if by is Side.CLIENT and opcode == TEXT]

@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,27 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 CLIENTS = ROOT / "tests" / "clients"
 PYTHON = ROOT / ".venv-clients" / "bin" / "python"
+
+
+async def output(
+    *command: str | Path,
+    stdin: bytes = b"",
+    stderr: int = asyncio.subprocess.PIPE,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> bytes:
+    """Run a program to its end; return its output, and raise if it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=stderr,
+        cwd=cwd,
+        env=env,
+    )
+    out, err = await process.communicate(stdin)
+    assert process.returncode == 0, (err or out).decode()
+    return out
 
 
 @dataclass(frozen=True)
@@ -26,15 +47,8 @@ class Client:
     async def run(self, base_url: str, request: dict[str, object]) -> str:
         """Run it; return its output, and raise if it fails."""
         environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-        process = await asyncio.create_subprocess_exec(
-            *(*self.command, base_url, json.dumps(request)),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-        )
-        out, err = await process.communicate()
-        assert process.returncode == 0, err.decode()
-        return out.decode()
+        command = (*self.command, base_url, json.dumps(request))
+        return (await output(*command, env=environment)).decode()
 
 
 def available(client: Client) -> Client:
@@ -73,15 +87,7 @@ async def browse(url: str, *archive: Path) -> str:
 async def opened(script: str, url: str, *more: Path) -> str:
     """What a script prints that opens the page at `url` in a real browser."""
     program = chromium()
-    process = await asyncio.create_subprocess_exec(
-        *(PYTHON, CLIENTS / script, url, program),
-        *more,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    return out.decode().rstrip("\n")
+    return (await output(PYTHON, CLIENTS / script, url, program, *more)).decode().rstrip("\n")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Framing
 from deltatape.player.play import joined
+from helpers.clients import output
 from helpers.playing import answer, playing
 from helpers.taped import taped
 from helpers.upstream import chunk, eventually, post, run
@@ -235,13 +236,8 @@ def test_reads_arrive_one_by_one_in_another_process_even_without_any_wait() -> N
 
     async def scenario() -> bytes:
         async with playing(exchange) as stage:
-            port = stage.player.listener.port
-            client = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", EVERY_READ, str(port), post().hex()),
-                stdout=asyncio.subprocess.PIPE,
-            )
-            stdout, _ = await client.communicate()
-            return stdout
+            port = str(stage.player.listener.port)
+            return await output(sys.executable, "-c", EVERY_READ, port, post().hex())
 
     # The head and the terminator are apart from the body on this tape.
     assert int(run(scenario())) == 1 + 300 + 0
