@@ -16,7 +16,7 @@ from helpers.clients import browse
 from helpers.console import called
 from helpers.program import environment
 from helpers.recorded_apps import Provider
-from helpers.upstream import Peer, connect, post, provider, run
+from helpers.upstream import Peer, connect, ok_response, post, provider, run
 
 LONG_S = 90.0
 
@@ -69,9 +69,7 @@ class App:
                 await self._stream(peer)
             elif head.startswith(b"GET / "):
                 page = (PAGE % (self.base, TRACE)).encode()
-                kind = b"Content-Type: text/html; charset=utf-8\r\n"
-                size = b"Content-Length: %d\r\n\r\n" % len(page)
-                await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+                await peer.send(ok_response(page, b"Content-Type: text/html; charset=utf-8"))
             else:
                 await peer.send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
@@ -169,9 +167,7 @@ def test_a_page_opens_a_websocket_through_the_gateway_and_to_its_replay(tmp_path
             page = (SOCKET_PAGE % base).encode()
             while True:
                 await peer.request()
-                kind = b"Content-Type: text/html; charset=utf-8\r\n"
-                size = b"Content-Length: %d\r\n\r\n" % len(page)
-                await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+                await peer.send(ok_response(page, b"Content-Type: text/html; charset=utf-8"))
 
         async with provider(serve) as port:
             return await browse(f"http://localhost:{port}")

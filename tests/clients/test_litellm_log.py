@@ -9,7 +9,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import PYTHON, output
 from helpers.console import called
-from helpers.upstream import Peer, provider, run
+from helpers.upstream import Peer, ok_response, provider, run
 
 LIMIT_S = 120.0
 ANSWER = sse(calls(entry(0, "c1", name="now", arguments='{"city": "Gent"}')), FINISH)
@@ -34,8 +34,7 @@ sys.exit(0 if logged.wait(60) else "nothing was logged")
 
 async def serve(peer: Peer) -> None:
     await peer.request()
-    fields = b"Content-Type: text/event-stream\r\nContent-Length: %d\r\n" % len(ANSWER)
-    await peer.send(b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n" + ANSWER)
+    await peer.send(ok_response(ANSWER, b"Content-Type: text/event-stream"))
 
 
 def test_a_log_of_litellm_is_imported(tmp_path: Path) -> None:

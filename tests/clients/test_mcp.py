@@ -23,7 +23,7 @@ from deltatape.model.finding import Blame, Finding
 from deltatape.store.reader import open_tape
 from helpers.clients import CLIENTS, PYTHON
 from helpers.recorded_apps import recorded
-from helpers.upstream import Peer, provider, run
+from helpers.upstream import Peer, ok_response, provider, run
 
 LONG_S = 240.0
 INSTALLED = any(PYTHON.parent.parent.glob("lib/python3*/site-packages/mcp"))
@@ -52,8 +52,7 @@ async def model(peer: Peer) -> None:
         }
         members = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
         answer = json.dumps({**members, "choices": [choice]}).encode()
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-        await peer.send(head + b"Content-Length: %d\r\n\r\n" % len(answer) + answer)
+        await peer.send(ok_response(answer, b"Content-Type: application/json"))
 
 
 async def sessions(

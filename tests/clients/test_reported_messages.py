@@ -19,7 +19,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.clients import CLIENTS, PYTHON, output
 from helpers.console import called
-from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, ok_response, provider, run
 
 LIMIT_S = 120.0
 MADE = [("call_a", "weather", '{"city": "Gent"}'), ("call_b", "weather", '{"city": "Brügge"}')]
@@ -247,8 +247,7 @@ def test_what_langfuse_traced_is_imported_from_a_file_and_from_its_api(tmp_path:
     async def serve(peer: Peer) -> None:
         head, _ = await peer.request()
         assert head.startswith(b"GET /api/public/v2/observations?"), head
-        fields = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(answer)
-        await peer.send(b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n" + answer)
+        await peer.send(ok_response(answer, b"Content-Type: application/json"))
 
     async def scenario() -> None:
         async with provider(serve) as port:

@@ -24,7 +24,7 @@ from helpers.clients import browse, opened
 from helpers.console import called
 from helpers.mitm import VENVS, installed, variables
 from helpers.responses_socket import call, question, result
-from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, provider, run
+from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, ok_response, provider, run
 from helpers.websocket import split
 
 LIMIT_S = 90.0
@@ -209,9 +209,7 @@ def test_what_playwright_saves_of_a_websocket_is_imported(tmp_path: Path, saved:
             async def serve(peer: Peer) -> None:
                 while True:
                     await peer.request()
-                    kind = b"Content-Type: text/html; charset=utf-8\r\n"
-                    size = b"Content-Length: %d\r\n\r\n" % len(page)
-                    await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+                    await peer.send(ok_response(page, b"Content-Type: text/html; charset=utf-8"))
 
             async with provider(serve) as port:
                 await browse(f"http://localhost:{port}", tmp_path / saved)
@@ -270,9 +268,7 @@ def test_what_chromes_developer_tools_export_is_imported(tmp_path: Path) -> None
                             return
                         await peer.send(b"0\r\n\r\n")
                         continue
-                    kind = b"Content-Type: text/html; charset=utf-8\r\n"
-                    size = b"Content-Length: %d\r\n\r\n" % len(page)
-                    await peer.send(b"HTTP/1.1 200 OK\r\n" + kind + size + page)
+                    await peer.send(ok_response(page, b"Content-Type: text/html; charset=utf-8"))
 
             async with provider(serve) as port:
                 await opened("devtools.py", f"http://localhost:{port}", tmp_path)

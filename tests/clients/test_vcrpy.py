@@ -13,7 +13,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
 from helpers.clients import ROOT, output
 from helpers.console import called
-from helpers.upstream import Peer, provider, run
+from helpers.upstream import Peer, ok_response, provider, run
 
 PYTHON = ROOT / ".venv-plugins" / "bin" / "python"
 ANSWER = sse(choice({"content": "caf\u00e9"}, "stop"))
@@ -50,9 +50,8 @@ async def serve(peer: Peer) -> None:
     head, _ = await peer.request()
     coded = b"Accept-Encoding: gzip" in head
     body = gzip.compress(ANSWER) if coded else ANSWER
-    fields = b"Content-Type: text/event-stream\r\nContent-Length: %d\r\n" % len(body)
-    fields += b"Content-Encoding: gzip\r\n" if coded else b""
-    await peer.send(b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n" + body)
+    coding = [b"Content-Encoding: gzip"] if coded else []
+    await peer.send(ok_response(body, b"Content-Type: text/event-stream", *coding))
 
 
 async def recorded(folder: Path, *command: str | Path) -> None:

@@ -30,6 +30,7 @@ from helpers.upstream import (
     connect,
     eventually,
     free_port,
+    ok_response,
     post,
     provider,
     run,
@@ -253,7 +254,7 @@ def test_pipelined_requests_are_answered_in_order_on_one_upstream_connection(
         connections.append(peer)
         while True:
             _, body = await peer.request()
-            await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            await peer.send(ok_response(body))
 
     async def scenario() -> None:
         async with provider(echo) as port, recording(tmp_path, port) as gateway:
@@ -773,15 +774,11 @@ async def lagging_client(running: Recording) -> Peer:
     return peer
 
 
-def answer(body: bytes) -> bytes:
-    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-
-
 def test_a_connection_paused_at_its_answers_end_serves_the_next_request(tmp_path: Path) -> None:
     async def large(peer: Peer) -> None:
         while True:
             await peer.request()
-            await peer.send(answer(b"x" * BIG))
+            await peer.send(ok_response(b"x" * BIG))
 
     async def scenario() -> None:
         async with provider(large) as port, recording(tmp_path, port) as running:
@@ -805,7 +802,7 @@ def test_pipelined_requests_of_a_client_that_does_not_read_wait(tmp_path: Path) 
         while True:
             await peer.request()
             asked += 1
-            await peer.send(answer(b"x" * BIG))
+            await peer.send(ok_response(b"x" * BIG))
 
     async def scenario() -> None:
         async with provider(large) as port, recording(tmp_path, port) as running:
@@ -921,7 +918,7 @@ def test_stopping_takes_no_further_request_on_an_open_connection(tmp_path: Path)
         while True:
             await peer.request()
             await asyncio.sleep(0.3)
-            await peer.send(answer(b"ok"))
+            await peer.send(ok_response(b"ok"))
 
     async def scenario() -> None:
         async with provider(slow) as port, recording(tmp_path, port) as running:

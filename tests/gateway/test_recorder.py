@@ -24,7 +24,7 @@ from deltatape.tape.payload import RemarkRecord, RequestBodyPiece
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.recording import Recording, recording
 from helpers.tapes import MASKER, Lines
-from helpers.upstream import Peer, connect, eventually, post, provider, run
+from helpers.upstream import Peer, connect, eventually, ok_response, post, provider, run
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 TOKEN = "t-000"  # noqa: S105 - a fake
@@ -40,7 +40,7 @@ async def echo_target(peer: Peer) -> None:
     while True:
         head, _ = await peer.request()
         target = head.split(b" ")[1]
-        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(target) + target)
+        await peer.send(ok_response(target))
 
 
 async def ask(running: Recording, request: bytes) -> bytes:

@@ -7,17 +7,12 @@ from typing import TypeAlias
 from deltatape.http1.head import Fields, ParsedRequestHead
 from deltatape.http1.listener import Address, Listener
 from deltatape.http1.server import ServerConnection
-from helpers.upstream import Peer, connect
+from helpers.upstream import Peer, connect, ok_response
 
 CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 """The head of a request for /c; chunks follow."""
 REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nrefused"
 """The answer to bytes that are not a request."""
-
-
-def answered(body: bytes) -> bytes:
-    """The whole response that `Service.answer` gives."""
-    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 class Service:
@@ -62,7 +57,7 @@ class Service:
 
     def answer(self, body: bytes, *, keep_alive: bool = True) -> None:
         """A whole response."""
-        self.connection.write(answered(body))
+        self.connection.write(ok_response(body))
         self.connection.finish(keep_alive=keep_alive)
 
 

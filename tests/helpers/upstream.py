@@ -160,6 +160,12 @@ def post(body: bytes = b"{}", target: str = "/v1/chat/completions", extra: str =
     return head.encode() + body
 
 
+def ok_response(body: bytes, *fields: bytes) -> bytes:
+    """A successful response with a body of known length."""
+    size = b"Content-Length: %d" % len(body)
+    return b"\r\n".join((b"HTTP/1.1 200 OK", *fields, size, b"", body))
+
+
 def free_port() -> int:
     """A free port below the ephemeral ones, so that no other program gets it later."""
     while True:

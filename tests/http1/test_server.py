@@ -6,8 +6,8 @@ import pytest
 
 from deltatape.http1 import server
 from deltatape.http1.head import MAX_HEAD_BYTES, http2_refusal
-from helpers.serving import CHUNKED, REFUSED, Service, answered, echo, serving, silent
-from helpers.upstream import chunk, eventually, post, run
+from helpers.serving import CHUNKED, REFUSED, Service, echo, serving, silent
+from helpers.upstream import chunk, eventually, ok_response, post, run
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -20,7 +20,7 @@ def test_a_request_is_the_same_however_it_is_cut(size: int) -> None:
             for at in range(0, len(request), size):
                 await client.send(request[at : at + size])
                 await asyncio.sleep(0)
-            assert await client.until(b"hello") == answered(b"/c=hello")
+            assert await client.until(b"hello") == ok_response(b"/c=hello")
             assert running.services[0].trailers == ((b"X-T", b"1"),)
 
     run(scenario())
@@ -32,7 +32,7 @@ def test_one_connection_serves_request_after_request() -> None:
             client = await running.client()
             for body in (b"one", b"", b"three"):
                 await client.send(post(body, target="/x"))
-                assert await client.until(b"/x=" + body) == answered(b"/x=" + body)
+                assert await client.until(b"/x=" + body) == ok_response(b"/x=" + body)
             assert len(running.connections) == 1
             assert running.connections[0].idle
 
@@ -136,7 +136,7 @@ def test_an_early_answer_arrives_though_the_client_goes_on_sending() -> None:
         async with serving(hasty) as running:
             client = await running.client()
             client.writer.write(post(b"x" * 5_000_000))
-            assert await client.rest() == (answered(b"too large"), "eof")
+            assert await client.rest() == (ok_response(b"too large"), "eof")
             assert running.services[0].body == b""
             await client.writer.drain()  # all of it could be sent
 
@@ -234,7 +234,7 @@ def test_a_broken_body_after_a_whole_answer_changes_nothing() -> None:
         async with serving(hasty) as running:
             client = await running.client()
             await client.send(CHUNKED + b"zz\r\n")
-            assert await client.rest() == (answered(b"no"), "eof")
+            assert await client.rest() == (ok_response(b"no"), "eof")
             assert running.problems == []
 
     run(scenario())
@@ -348,7 +348,7 @@ def test_pipelined_requests_are_answered_one_after_another() -> None:
             client = await running.client()
             await client.send(b"".join(requests))
             got = await client.until(b"/d")
-            assert got == answered(b"/a") + answered(b"/c") + answered(b"/d")
+            assert got == ok_response(b"/a") + ok_response(b"/c") + ok_response(b"/d")
             assert [each for each in order if each.endswith(("head", "end"))] == [
                 f"{target} {step}" for target in ("/a", "/c", "/d") for step in ("head", "end")
             ]
@@ -395,7 +395,7 @@ def test_a_pipelined_request_that_is_none_is_told_after_the_answer() -> None:
         async with serving(echo) as running:
             client = await running.client()
             await client.send(post(b"1", target="/a") + b"garbage\r\n\r\n")
-            assert await client.rest() == (answered(b"/a=1") + REFUSED, "eof")
+            assert await client.rest() == (ok_response(b"/a=1") + REFUSED, "eof")
 
     run(scenario())
 

@@ -26,7 +26,7 @@ from helpers.chat import sse
 from helpers.exchanges import CALL_REPLY, TEXT_REPLY, USER, asks, assistant, result, user
 from helpers.recording import recording
 from helpers.shards import sharded
-from helpers.upstream import Peer, post, provider, run
+from helpers.upstream import Peer, ok_response, post, provider, run
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 LOST_CALL = RECORDINGS / "rules" / "C001" / "fires.tape"
@@ -257,8 +257,7 @@ async def _reply(peer: Peer) -> None:
         _, body = await peer.request()
         goes_on = len(json.loads(body)["messages"]) > 1
         stream = sse(*(TEXT_REPLY if goes_on else CALL_REPLY))
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n"
-        await peer.send(head % len(stream) + stream)
+        await peer.send(ok_response(stream, b"Content-Type: text/event-stream"))
 
 
 async def _recorded(folder: Path, upstream: int, *requests: dict[str, object]) -> None:
