@@ -128,3 +128,23 @@ def call(arguments: str = '{"a":1}', index: int = 0, number: int = 1) -> list[Ob
         part("function_call_arguments.done", index, item_id, arguments=arguments),
         done(function(arguments, number), index),
     ]
+
+
+def custom_calls(*inputs: str) -> list[Object]:
+    """All events of a response with calls of a custom tool, one for each input."""
+    items: list[Object] = [
+        {
+            "id": f"ctc_{at}",
+            "type": "custom_tool_call",
+            "call_id": f"call_{at}",
+            "name": "run",
+            "input": text,
+        }
+        for at, text in enumerate(inputs)
+    ]
+    events = [
+        event
+        for at, item in enumerate(items)
+        for event in (added({**item, "input": ""}, at), done(item, at))
+    ]
+    return [created(), *events, ended(*items)]

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import termios
 import time  # noqa: TID251 - waits are bounded
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -200,14 +200,29 @@ def terminal(
 ) -> Iterator[Terminal]:
     """A supervisor with the terminal as stdin, stdout, stderr and controlling terminal."""
     report = Report(folder / "report")
+    with on_terminal(arguments(report.path, mode, *command), folder, report, size=size) as user:
+        yield user
+
+
+@contextlib.contextmanager
+def on_terminal(
+    command: Sequence[str],
+    folder: Path,
+    report: Report,
+    *,
+    size: tuple[int, int],
+    env: Mapping[str, str] | None = None,
+) -> Iterator[Terminal]:
+    """A program with the terminal as stdin, stdout, stderr and controlling terminal."""
     keyboard, screen = pty.openpty()
     termios.tcsetwinsize(screen, size)
     process = subprocess.Popen(
-        arguments(report.path, mode, *command),
+        command,
         stdin=screen,
         stdout=screen,
         stderr=screen,
         cwd=folder,
+        env=env,
         start_new_session=True,
     )
     os.close(screen)

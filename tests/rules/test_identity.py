@@ -24,7 +24,7 @@ from helpers.exchanges import (
     user,
 )
 from helpers.messages import END, URL, piece, sse, start, stop, tool_block
-from helpers.responses import added, created, done, ended, findings
+from helpers.responses import custom_calls, findings
 
 
 def test_a_call_without_a_name_is_reported() -> None:
@@ -159,22 +159,7 @@ def test_a_call_sent_at_two_indexes_is_reported() -> None:
 
 def free(*inputs: str) -> list[str]:
     """What is found on custom calls with these inputs."""
-    items = [
-        {
-            "id": f"ctc_{at}",
-            "type": "custom_tool_call",
-            "call_id": f"call_{at}",
-            "name": "run",
-            "input": text,
-        }
-        for at, text in enumerate(inputs)
-    ]
-    events = [
-        event
-        for at, item in enumerate(items)
-        for event in (added({**item, "input": ""}, at), done(item, at))
-    ]
-    return [one.code for one in findings(created(), *events, ended(*items))]
+    return [one.code for one in findings(*custom_calls(*inputs))]
 
 
 def test_free_text_is_compared_as_it_is() -> None:

@@ -1,11 +1,7 @@
 """What `deltatape record -- CMD` prints on the terminal of a command, and when."""
 
 import contextlib
-import os
-import pty
-import subprocess
 import sys
-import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +9,7 @@ import pytest
 
 from helpers.console import called
 from helpers.program import environment
-from helpers.supervisor import Report, Terminal, end
+from helpers.supervisor import Report, Terminal, on_terminal
 
 # A request that is refused is told at once, before its answer.
 APP = """
@@ -65,29 +61,14 @@ TOLD = b"refused a request"
 def recording(folder: Path, code: str, *options: str) -> Iterator[Terminal]:
     """A terminal in which `deltatape record -- CMD` runs a program."""
     (folder / "app.py").write_text(APP + code)
-    keyboard, screen = pty.openpty()
-    termios.tcsetwinsize(screen, (24, 100))
-
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "deltatape", "record", "--to", "tapes", *options),
-            *("--", sys.executable, "app.py"),
-        ],
-        stdin=screen,
-        stdout=screen,
-        stderr=screen,
-        cwd=folder,
-        env={**environment(folder), "NO_COLOR": "1", "TERM": "xterm"},
-        start_new_session=True,
+    command = (
+        *(sys.executable, "-m", "deltatape", "record", "--to", "tapes", *options),
+        *("--", sys.executable, "app.py"),
     )
-    os.close(screen)
-    user = Terminal(process, keyboard, Report(folder / "none"))
-    try:
+    env = {**environment(folder), "NO_COLOR": "1", "TERM": "xterm"}
+    report = Report(folder / "none")
+    with on_terminal(command, folder, report, size=(24, 100), env=env) as user:
         yield user
-    finally:
-        if user.keyboard >= 0:
-            user.hang_up()
-        end(process)
 
 
 @pytest.mark.parametrize(("code", "options"), [(ALTERNATE, ()), (KEYS, ()), (KEYS, ("--no-log",))])

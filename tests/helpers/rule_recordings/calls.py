@@ -53,22 +53,7 @@ def padded(*pieces: str) -> list[object]:
 
 def custom_calls(*inputs: str) -> ScriptedExchange:
     """Calls of a custom tool with these inputs."""
-    items: list[responses.Object] = [
-        {
-            "id": f"ctc_{at}",
-            "type": "custom_tool_call",
-            "call_id": f"call_{at}",
-            "name": "run",
-            "input": text,
-        }
-        for at, text in enumerate(inputs)
-    ]
-    events = [
-        event
-        for at, item in enumerate(items)
-        for event in (responses.added({**item, "input": ""}, at), responses.done(item, at))
-    ]
-    return openai_responses(responses.created(), *events, responses.ended(*items))
+    return openai_responses(*responses.custom_calls(*inputs))
 
 
 def text(*pieces: str, question: str = "What is the weather in Gent?") -> ScriptedExchange:
