@@ -111,6 +111,14 @@ def place(folder: Path, upstream: int) -> Iterator[Place]:
         yield Place(folder, upstream, started)
 
 
+async def begun(port: int) -> Peer:
+    """A client that has got the first part of a reply."""
+    client = await connect(port)
+    await client.send(post(ASKED))
+    await client.until(chunk(PARTS[0]))
+    return client
+
+
 async def ended(running: Background) -> int:
     """The exit code of a recorder that ends by itself."""
     return await asyncio.to_thread(running.process.wait, 120)
@@ -299,15 +307,11 @@ def test_the_old_one_ends_when_its_last_stream_does(tmp_path: Path, workers: str
         async with provider(held.serve) as upstream:
             with place(tmp_path, upstream) as taken:
                 old = await taken.start("--workers", workers)
-                client = await connect(taken.port)
-                await client.send(post(ASKED))
-                await client.until(chunk(PARTS[0]))
+                client = await begun(taken.port)
                 new = await taken.replace()
                 assert "1 stream may go on there" in new.wait_for("  replaced ")
                 assert "1 stream may go on for 600 s" in old.wait_for("^replaced by ")
-                fresh = await connect(taken.port)
-                await fresh.send(post(ASKED))
-                await fresh.until(chunk(PARTS[0]))
+                fresh = await begun(taken.port)
                 assert old.process.poll() is None
                 held.rest.set()
                 assert await client.until(END) == b"".join(map(chunk, PARTS[1:])) + b"0\r\n\r\n"
@@ -344,9 +348,7 @@ def test_streams_are_cut_after_the_drain_timeout(tmp_path: Path, workers: str) -
         async with provider(held.serve) as upstream:
             with place(tmp_path, upstream) as taken:
                 old = await taken.start("--drain-timeout", "100ms", "--workers", workers)
-                client = await connect(taken.port)
-                await client.send(post(ASKED))
-                await client.until(chunk(PARTS[0]))
+                client = await begun(taken.port)
                 await taken.replace()
                 assert await ended(old) == 0
                 await client.rest_or_end()
@@ -365,9 +367,7 @@ def test_a_signal_ends_a_recorder_that_drains(tmp_path: Path, workers: str) -> N
         async with provider(held.serve) as upstream:
             with place(tmp_path, upstream) as taken:
                 old = await taken.start("--grace", "10ms", "--workers", workers)
-                client = await connect(taken.port)
-                await client.send(post(ASKED))
-                await client.until(chunk(PARTS[0]))
+                await begun(taken.port)
                 await taken.replace()
                 code, told = await asyncio.to_thread(old.stop, signal.SIGTERM)
                 assert code == 0
