@@ -236,15 +236,16 @@ class SealedFile:
         return self.frame(part.frame)[part.at : part.at + part.size]
 
 
-class JournalFile(io.RawIOBase):
-    """The journal of a sealed tape as a read-only file; see `SealedTape.open`."""
+class PositionedFile(io.RawIOBase):
+    """A read-only file; a subclass reads at `_at` and moves it on, by `readinto`.
 
-    def __init__(self, sealed: SealedFile) -> None:
-        self._sealed = sealed
+    Args:
+        size: of the file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._at = 0
-        self._runs: Sequence[Run] = ()
-        self._run = 0
-        """The index in `_runs` of the last run read: the next read usually continues there."""
 
     def readable(self) -> bool:
         return True
@@ -256,14 +257,25 @@ class JournalFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._sealed.table.size}
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}
         self._at = max(0, base[whence] + offset)
         return self._at
+
+
+class JournalFile(PositionedFile):
+    """The journal of a sealed tape as a read-only file; see `SealedTape.open`."""
+
+    def __init__(self, sealed: SealedFile) -> None:
+        super().__init__(sealed.table.size)
+        self._sealed = sealed
+        self._runs: Sequence[Run] = ()
+        self._run = 0
+        """The index in `_runs` of the last run read: the next read usually continues there."""
 
     def readinto(self, buffer: object, /) -> int:
         room = memoryview(buffer).cast("B")  # type: ignore[arg-type]  # as the class demands
         filled = 0
-        while filled < len(room) and self._at < self._sealed.table.size:
+        while filled < len(room) and self._at < self._size:
             data, start, size = self._here()
             size = min(size, len(room) - filled)
             room[filled : filled + size] = memoryview(data)[start : start + size]

@@ -5,14 +5,13 @@ file whose bytes come in blocks.
 """
 
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from deltatape.objects.urls import folder_store, open_object
 from deltatape.store.reader import Tape, read_header
-from deltatape.store.sealed import RangeReader, open_sealed
+from deltatape.store.sealed import PositionedFile, RangeReader, open_sealed
 from deltatape.tape.record import Header
 from deltatape.tape.sealed import ZSTD
 
@@ -20,26 +19,12 @@ _HEADER_BYTES = 1 << 16
 _BLOCK = 1 << 20
 
 
-class RangesFile(io.RawIOBase):
+class RangesFile(PositionedFile):
     """What is read by range, as a file."""
 
     def __init__(self, ranges: RangeReader) -> None:
+        super().__init__(ranges.size())
         self._ranges = ranges
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._ranges.size()}
-        self._at = max(0, base[whence] + offset)
-        return self._at
 
     def readinto(self, buffer: object, /) -> int:
         room = memoryview(buffer).cast("B")  # type: ignore[arg-type]  # as the class demands
