@@ -214,7 +214,7 @@ def test_a_call_that_is_written_into_the_text_is_one_too() -> None:
 def test_a_call_without_name_and_arguments_is_reported() -> None:
     (finding,) = talk(asks(user("bye")), [*call(name="", arguments=""), FINISH])
     assert finding.message.endswith("the model calls a tool without a name")
-    assert finding.evidence == "(no argument bytes)"
+    assert finding.evidence == "(no arguments)"
 
 
 @pytest.mark.parametrize(

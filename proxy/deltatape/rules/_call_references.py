@@ -93,7 +93,7 @@ def against(call: DeliveredCall, reply: Digest, request_span: Span | None = None
         line=call.line,
         span=call.span,
         request_span=request_span,
-        evidence=excerpt(call.arguments or "(no argument bytes)"),
+        evidence=excerpt(call.arguments or "(no arguments)"),
     )
 
 

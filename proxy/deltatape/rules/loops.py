@@ -38,7 +38,7 @@ def _loop(message: str, call: DeliveredCall, first: ComparedPlace | None) -> Cla
         hint="limit the number of turns; send the last request without tools",
         blame=None,
         confidence=Confidence.PROVEN,
-        evidence=call.arguments or "(no argument bytes)",
+        evidence=call.arguments or "(no arguments)",
         against=first,
     )
 
@@ -153,7 +153,7 @@ def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
         hint="set tool_choice back to auto in requests with tool results",
         blame=Blame.APP,
         confidence=Confidence.LIKELY,
-        evidence=digest.calls[0].arguments or "(no argument bytes)",
+        evidence=digest.calls[0].arguments or "(no arguments)",
         excluded=(
             Excluded(
                 "the run ends with a call of a special tool",

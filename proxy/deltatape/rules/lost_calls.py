@@ -44,7 +44,7 @@ def call_lost_by_app(read_back: ReadBack) -> Iterator[Claim]:
                 f" {losses.instead}{grade.clause and f'; {grade.clause}'}"
             ),
             hint=grade.hint,
-            evidence=call.arguments or "(no argument bytes)",
+            evidence=call.arguments or "(no arguments)",
             severity=grade.severity,
             against=against(call, read_back.reply),
             blame=grade.blame,

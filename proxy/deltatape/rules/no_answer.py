@@ -153,7 +153,7 @@ def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
         confidence=confidence,
         message=_unanswered_message(silence, watch, watched_s),
         hint=_CRASH if silence.thrown else _HABIT if silence.others else _HINT,
-        evidence=reply.calls[0].arguments or "(no argument bytes)",
+        evidence=reply.calls[0].arguments or "(no arguments)",
         excluded=(
             Excluded(
                 _IS_OUTPUT, f"it printed {excerpt(silence.thrown, 100)!r} and ended with an error"

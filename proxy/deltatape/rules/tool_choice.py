@@ -139,5 +139,5 @@ def tool_call_on_small_talk(turn: Turn) -> Iterator[Claim]:
         hint="say in the instructions that greetings, thanks and farewells need no tool",
         blame=Blame.MODEL,
         confidence=Confidence.LIKELY,
-        evidence=called[0].arguments or "(no argument bytes)",
+        evidence=called[0].arguments or "(no arguments)",
     )
