@@ -55,12 +55,12 @@ TIMELINE  seconds since the request, which came 0.000 s into the tape
      0.300  wire  | call 0 arguments: 2 events over 0.10 s
      0.500  wire  | ends: tool_calls
      0.600  wire  | [DONE]
-     0.600        : the response ended as announced
+     0.600        : the transfer ended normally
     10.000  app   o #2 repeats call 0 differently: get (no arguments)  <- C002
     10.000  app   o #2 sends the result of c1: Unexpected end of JSON input  <- C009
 
 REQUESTED a stream to 1 message; tools: get; tool choice: auto
-ARRIVED   5 characters of text; finish reason: tool_calls; the response ended as announced
+ARRIVED   5 characters of text; finish reason: tool_calls; the transfer ended normally
           call  0  c1  get  complete  {"a":1}
 REPEATED  by request #2
           call 0  c1  get  DIFFERS  (no bytes)

@@ -428,7 +428,7 @@ def test_the_whole_of_an_exchange_has_what_its_parts_have() -> None:
         assert json.loads(part).items() <= document.items()
     assert (document["frames"], document["turns"], document["delivered"]) == ([], [], [])
     assert document["axis"]["first_event_ns"] == 100_000_000
-    assert document["recording"]["ended"] == "the response ended as announced"
+    assert document["recording"]["ended"] == "the transfer ended normally"
     assert (document["exchange"]["exchange"], document["exchange"]["calls"]) == (1, 1)
 
 

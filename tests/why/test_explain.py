@@ -168,7 +168,7 @@ def test_the_story_of_a_dead_zone_shows_what_the_application_printed() -> None:
     printed = LogEntry(t_ns=600_000_000, stream=LogStream.STDERR, line=line)
     explanation = explain(tape, context=TapeContext(logs=(printed,)))
     assert [(each.source.value, each.what, each.codes) for each in explanation.timeline][-4:] == [
-        ("recorder", "the response ended as announced", ()),
+        ("recorder", "the transfer ended normally", ()),
         ("recorder", "watched for 42.0 s: no request of this conversation", ("D003",)),
         ("log", f"stderr: {line.decode()}", ("C009",)),
         ("recorder", "the app exited with 0; the recorder stopped", ()),

@@ -62,7 +62,7 @@ def test_a_healthy_exchange_is_a_few_lines_from_request_to_end() -> None:
         (400, "wire", "call 0 arguments: 2 events over 0.10 s"),
         (600, "wire", "ends: tool_calls"),
         (700, "wire", "[DONE]"),
-        (700, "recorder", "the response ended as announced"),
+        (700, "recorder", "the transfer ended normally"),
     ]
 
 
@@ -74,7 +74,7 @@ def test_a_silence_divides_a_run_and_is_a_line_of_its_own() -> None:
         (3100, "wire", "text: 1 event"),
         (3200, "wire", "ends: stop"),
         (3200, "recorder", "silence for 1.8 s"),
-        (5000, "recorder", "the response ended as announced"),
+        (5000, "recorder", "the transfer ended normally"),
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_silence_after_tool_results_is_marked() -> None:
     marked = {each.what: each.codes for each in entries(timed(end_s=30, request=request))}
     assert marked["silence for 30.0 s, watched (5 idle records)"] == ("D004",)
     assert marked["status 200 OK"] == ("W005",)
-    assert marked["the response ended as announced"] == ("S001",)
+    assert marked["the transfer ended normally"] == ("S001",)
 
 
 def test_the_applications_endpoint_is_named() -> None:

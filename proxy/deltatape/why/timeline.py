@@ -44,7 +44,7 @@ _OF_ENDING = ("W006",)
 """Codes of findings whose place is an entry of that kind: `_entry_of` takes them off again."""
 
 ENDINGS = {
-    EndReason.COMPLETE: "the response ended as announced",
+    EndReason.COMPLETE: "the transfer ended normally",
     EndReason.UPSTREAM_CLOSED: "the upstream closed the connection early",
     EndReason.UPSTREAM_RESET: "the connection was reset by the upstream",
     EndReason.CLIENT_CLOSED: "the client closed the connection",
