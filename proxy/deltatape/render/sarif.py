@@ -6,6 +6,7 @@ time are its properties. `partialFingerprints` are the same when a tape is recor
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
+from collections.abc import Mapping
 from textwrap import indent
 from typing import Any
 from urllib.parse import quote
@@ -45,10 +46,10 @@ class SarifLog:
 
     def end(self) -> str:
         gap = "\n   " if self._results else ""
-        return f"{self._begin()}{gap}{self._frame()[1]}\n"
+        return f"{self._begin()}{gap}{self._frame({})[1]}\n"
 
     def _begin(self) -> str:
-        begin, self._begun = "" if self._begun else self._frame()[0], True
+        begin, self._begun = "" if self._begun else self._frame(_driver())[0], True
         return begin
 
     def _next(self, reported: ReportedFinding, tape: str) -> str:
@@ -56,14 +57,14 @@ class SarifLog:
         self._results += 1
         return f"{comma}\n" + indent(inert_json(_result(reported, tape)), "    ")
 
-    def _frame(self) -> tuple[str, str]:
-        """Return the text before and after the results."""
+    def _frame(self, driver: Mapping[str, object]) -> tuple[str, str]:
+        """Return the text before and after the results; `driver`, which is long, comes before."""
         frame = {
             "$schema": SCHEMA,
             "version": "2.1.0",
             "runs": [
                 {
-                    "tool": {"driver": _driver()},
+                    "tool": {"driver": driver},
                     "columnKind": "unicodeCodePoints",
                     "results": [_RESULTS],
                     "invocations": [
