@@ -18,7 +18,6 @@ from deltatape import __version__
 from deltatape.compare import VOLATILE, compare_exchanges, first_damage
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import DeltatapeError, TapeFormatError
-from deltatape.exporters.copies import copied
 from deltatape.live.messages import Begin
 from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import ALONE, Explanation, TapeContext
@@ -204,6 +203,9 @@ class Documents:
         )
 
     def _copy(self, place: TapePlace, number: int, kind: str) -> Answer:
+        # Seldom asked for, and it imports all importers and exporters: a tenth of the start.
+        from deltatape.exporters.copies import copied  # noqa: PLC0415 - see above
+
         path = os.path.abspath(place.path)  # noqa: PTH100 - Path.resolve would follow links
         text = copied(kind, self._analysis(place, number), path, __version__)
         return Answer(body=text.encode("utf-8", "backslashreplace"), type=_TEXT)
