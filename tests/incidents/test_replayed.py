@@ -4,6 +4,7 @@ Both through the command and through the plugin, with what the user said on the 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -123,43 +124,84 @@ def test_the_command_fails_for_the_broken_application_alone(
         assert "note: a replay cannot show A001, A002 of this tape" in printed
 
 
-TEST = """
+TESTS = """
 import os, subprocess
 import pytest
 
-@pytest.mark.tape({tape!r}, volatile={volatile!r})
-def test_the_app_answers():
+def run(argv, says):
     done = subprocess.run(
-        {argv!r}, input={says!r}.encode(), env=os.environ, timeout={limit}, check=False
+        argv, input=says.encode(), env=os.environ, timeout={limit}, check=False
     )
     assert done.returncode == 0
 """
+TEST = """
+@pytest.mark.tape({tape!r}, volatile={volatile!r})
+def {name}():
+    run({argv!r}, {says!r})
+"""
 
 
-@each_version
+def named(incident: Incident) -> str:
+    """The name of its test in the project."""
+    return "test_" + "".join(each if each.isalnum() else "_" for each in incident.tape)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What pytest said in a project with a test for each incident."""
+
+    version: str
+    code: int
+    printed: str
+
+    def of(self, incident: Incident) -> str:
+        """What it says of one test: its outcome, and of a failure everything."""
+        name = named(incident)
+        outcome = re.search(rf"^test_app\.py::{name} \w+", self.printed, re.MULTILINE)
+        assert outcome is not None, self.printed
+        _, _, failure = self.printed.partition(f"_ {name} _")
+        return outcome[0] + re.split(r"\n(?:=+|_{2,}) \w", failure)[0]
+
+
+@pytest.fixture(scope="module", params=["broken", "fixed"])
+def reported(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, built: Path
+) -> Reported:
+    """A run with all applications in one version."""
+    version: str = request.param
+    tests = [
+        TEST.format(
+            tape=str(INCIDENTS / f"{each.tape}.tape"),
+            volatile=each.volatile or [],
+            name=named(each),
+            argv=started(each, version, built),
+            says=each.says,
+        )
+        for each in ALL
+        if each.suffix != ".go" or shutil.which("go")
+    ]
+    folder = tmp_path_factory.mktemp(version)
+    (folder / "test_app.py").write_text(TESTS.format(limit=LIMIT_S) + "".join(tests))
+    return Reported(version, *run([sys.executable, "-m", "pytest", "-v", *QUIET], "", folder))
+
+
 @each_incident
 def test_the_plugin_fails_for_the_broken_application_alone(
-    incident: Incident, version: str, tmp_path: Path, built: Path
+    incident: Incident, reported: Reported
 ) -> None:
-    (tmp_path / "test_app.py").write_text(
-        TEST.format(
-            tape=str(INCIDENTS / f"{incident.tape}.tape"),
-            volatile=incident.volatile or [],
-            argv=started(incident, version, built),
-            says=incident.says,
-            limit=LIMIT_S,
-        )
-    )
-    code, printed = run([sys.executable, "-m", "pytest", *QUIET], "", tmp_path)
-    if version == "broken":
-        assert code == 1, printed
+    if incident.suffix == ".go" and not shutil.which("go"):
+        pytest.skip("Go is not installed")
+    printed = reported.of(incident)
+    if reported.version == "broken":
+        assert reported.code == 1, reported.printed
+        assert " FAILED" in printed
         for each in incident.codes:
             assert f"  {each} " in printed
-        assert "1 failed" in printed
     else:
-        assert code == 0, printed
-        assert "1 passed" in printed
-        assert ("passed as far as their tapes go" in printed) == incident.ends
+        assert reported.code == 0, reported.printed
+        assert " PASSED" in printed
+        _, _, ended = reported.printed.partition("passed as far as their tapes go")
+        assert (f"/{incident.tape}.tape\n" in ended) == incident.ends
 
 
 def test_a_healthy_tape_accepts_nothing_but_what_is_on_it(tmp_path: Path) -> None:
