@@ -233,9 +233,12 @@ def _undone(text: str) -> Iterator[str]:
     """Yield `text`, and without breaks and escapes: what a person makes of it, or a program."""
     for _ in range(3):
         yield text
-        yield re.sub(r"\s+", "", text)
+        yield "".join(text.split())
+        before = text
         text = _BACKSLASH_U.sub(lambda match: chr(int(match[1], 16)), text)
         text = _NUMERIC.sub(lambda match: chr(int(match[1])), html.unescape(unquote(text)))
+        if text == before:
+            return
 
 
 def cases(spellings: Iterable[str]) -> list[Case]:
