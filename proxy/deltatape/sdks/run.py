@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -270,13 +271,17 @@ def _make(spec: SdkSpec, folder: Path) -> None:
 
 
 def _pip(spec: SdkSpec, folder: Path) -> None:
-    environment = (sys.executable, "-m", "venv", str(folder))
+    python = str(folder / "bin" / "python")
+    # Where we have pip, it installs elsewhere, too: a pip of its own would take most of the time.
+    ours = find_spec("pip") is not None
+    environment = (sys.executable, "-m", "venv", *(("--without-pip",) if ours else ()), str(folder))
     _run(spec, environment, "it needs venv (on Debian: apt-get install python3-venv)")
-    pip = (str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile")
-    options = ("--no-input", "--disable-pip-version-check", "--retries", "1")
+    pip = (sys.executable, "-m", "pip", "--python", python) if ours else (python, "-m", "pip")
+    install = ("install", "--quiet", "--no-compile", "--no-input", "--disable-pip-version-check")
+    options = ("--retries", "1", "--only-binary", ":all:")
     _run(
         spec,
-        (*pip, *options, "--only-binary", ":all:", *spec.requirements),
+        (*pip, *install, *options, *spec.requirements),
         f"see with `pip index versions {spec.name}` which versions there are, and whether a package"
         " index can be reached",
     )
