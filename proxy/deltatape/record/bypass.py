@@ -8,16 +8,18 @@ too, goes unnoticed.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from deltatape.doctor.hardcoded import Hardcoded, places_of_host
-from deltatape.doctor.sources import Limits
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
+
+if TYPE_CHECKING:
+    from deltatape.doctor.hardcoded import Hardcoded
 
 LOOKING_S = 6.0
 """How long to wait at the end for running searches; each has its own limit."""
 _SHOWN = 3
 
-Places = tuple[Hardcoded, ...]
+Places: TypeAlias = "tuple[Hardcoded, ...]"
 
 
 def tunnel_variables(tunnel: Tunnel) -> Mapping[str, str]:
@@ -66,7 +68,7 @@ class BypassSearch:
             return False
         self.hosts[connection.host] = connection.llm
         search = asyncio.get_running_loop().run_in_executor(
-            None, places_of_host, self._folder, connection.host, Limits()
+            None, _places, self._folder, connection.host
         )
         self._running.add(search)
         search.add_done_callback(lambda done: self._done(connection, done))
@@ -83,13 +85,21 @@ class BypassSearch:
             await asyncio.sleep(0)  # for the callbacks of what was done already
 
 
-def with_places(problem: str, places: Sequence[Hardcoded]) -> str:
+def _places(folder: Path, host: str) -> Places:
+    # Most commands bypass nothing, and are not to wait for this at their start.
+    from deltatape.doctor.hardcoded import places_of_host  # noqa: PLC0415 - see above
+    from deltatape.doctor.sources import Limits  # noqa: PLC0415 - see above
+
+    return places_of_host(folder, host, Limits())
+
+
+def with_places(problem: str, places: "Sequence[Hardcoded]") -> str:
     """Return `PROBLEM; see llm.py:2`."""
     where = ", ".join(f"{place.path}:{place.line}" for place in places[:_SHOWN])
     return f"{problem}; see {where}" if where else problem
 
 
-def replacement_lines(places: Sequence[Hardcoded]) -> Iterator[str]:
+def replacement_lines(places: "Sequence[Hardcoded]") -> Iterator[str]:
     """Yield what to write at the likeliest place."""
     for place in places[:1]:
         if place.advice.new:

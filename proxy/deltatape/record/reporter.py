@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from deltatape import __version__
 from deltatape.clock import Clock, SystemClock, rfc3339
-from deltatape.doctor.hardcoded import Hardcoded
 from deltatape.gateway.routes import Refusal, Routes
 from deltatape.gateway.tunnel import TunnelledConnection
 from deltatape.live.messages import ExchangeReport, SilenceReport
 from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.providers import COMMON, PROVIDERS, UPSTREAMS
-from deltatape.record.bypass import replacement_lines, with_places
+from deltatape.record.bypass import Places, replacement_lines, with_places
 
 Tell = Callable[[str], None]
 _SHOWN_HOSTS = 8
@@ -108,7 +107,7 @@ class Reporter:
         elif not works and not problem:
             self.present, self.since = self.trouble or "the disk is too slow", now
 
-    def bypassed(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
+    def bypassed(self, connection: TunnelledConnection, places: Places) -> None:
         """Report that the application reached a provider past the gateway, untaped."""
         problem = f"NOT TAPED: your app went to {connection.host} past deltatape"
         self.problem(with_places(problem, places))

@@ -11,13 +11,13 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from deltatape.clock import SystemClock
-from deltatape.doctor.hardcoded import Hardcoded
 from deltatape.gateway.dial import Connector
 from deltatape.gateway.outbound import OutboundSettings
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
 from deltatape.record.bypass import (
     LOOKING_S,
     BypassSearch,
+    Places,
     replacement_lines,
     tunnel_variables,
     with_places,
@@ -89,7 +89,7 @@ class NetworkGuardTunnel:
         else:
             self._bypasses.add(connection, self._telemetry)
 
-    def _report(self, connection: TunnelledConnection, places: Sequence[Hardcoded]) -> None:
+    def _report(self, connection: TunnelledConnection, places: Places) -> None:
         problem = f"your app sent a request directly to {connection.host}, not to the player"
         self._tell(_BLOCKED + with_places(problem, places))
         for line in replacement_lines(places):
