@@ -7,6 +7,7 @@ import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ NEWEST = ("12",)
 """For what is deltatape's own: how it starts mitmproxy, and the processes around it."""
 _NEEDED = {"11": "mitm", "12": "mitm12"}
 _MEASURED = VENVS["11"]
-"""Where coverage is measured. With Python 3.12, which mitmproxy 12 runs on, a mitmproxy that is
+"""Where coverage can be measured. With Python 3.12, which mitmproxy 12 runs on, a mitmproxy that is
 measured takes three times as long to start, and it runs the same lines."""
 
 
@@ -47,10 +48,37 @@ def installed(version: str) -> Path:
     return venv
 
 
-def variables(folder: Path, venv: Path) -> dict[str, str]:
-    """The test's environment, with the mitmproxy of that version first on PATH."""
-    env = {**environment(folder), **(MEASURED if venv == _MEASURED else UNMEASURED)}
+def variables(folder: Path, venv: Path, *, measured: bool = False) -> dict[str, str]:
+    """The test's environment, with the mitmproxy of that version first on PATH.
+
+    Args:
+        folder: the test's.
+        venv: of mitmproxy.
+        measured: measure coverage of the addon, for which mitmproxy takes half as long again to
+            start: where a test reaches lines that no other does.
+    """
+    coverage = MEASURED if measured and venv == _MEASURED else UNMEASURED
+    env = {**environment(folder), **coverage}
     return {**env, "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}", "PYTHONPATH": ""}
+
+
+def write_ca(folder: Path) -> None:
+    """Write a CA for mitmproxy into its folder: to make the keys takes it a tenth of a start."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ca = _ca()
+    for name, parts in (("ca", (ca.private_key_pem, ca.cert_pem)), ("ca-cert", (ca.cert_pem,))):
+        (folder / f"mitmproxy-{name}.pem").write_bytes(b"".join(part.bytes() for part in parts))
+
+
+def confdir(folder: Path) -> tuple[str, str]:
+    """The option that names such a folder."""
+    write_ca(folder / "conf")
+    return "--set", f"confdir={folder / 'conf'}"
+
+
+@cache
+def _ca() -> trustme.CA:
+    return trustme.CA(organization_name="mitmproxy", key_type=trustme.KeyType.RSA)
 
 
 @dataclass
@@ -140,6 +168,7 @@ async def mitmproxy(
     hosts: tuple[str, ...] = (),
     more: tuple[str, ...] = (),
     env: Mapping[str, str] | None = None,
+    measured: bool = False,
 ) -> AsyncIterator[Running]:
     """A mitmdump as `deltatape mitm` runs it: in front of a plain port of loopback, or regular."""
     options = MitmOptions(
@@ -148,13 +177,14 @@ async def mitmproxy(
         upstream=None if upstream is None else f"http://127.0.0.1:{upstream}",
         to=folder / "mitm",
         hosts=hosts,
-        more=("--set", f"confdir={folder / 'conf'}", *more),
+        more=(*confdir(folder), *more),
     )
     observed = ObserverLog()
     mitmdump = Mitmdump(observed.take, observed.lines.append)
     observed.drained = lambda: mitmdump.send(Released())
     venv = installed(version)
-    started = await mitmdump.start(options, {**variables(folder, venv), **(env or {})})
+    own = variables(folder, venv, measured=measured)
+    started = await mitmdump.start(options, {**own, **(env or {})})
     running = Running(mitmdump, started, observed)
     try:
         yield running
@@ -253,8 +283,7 @@ async def own_mitmproxy(
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(*command, "--listen-host", "127.0.0.1", "--listen-port", str(port)),
-        *("--set", f"confdir={folder / 'conf'}", "--set", f"deltatape_to={folder / 'own'}"),
-        *("-s", str(ADDON), *more),
+        *(*confdir(folder), "--set", f"deltatape_to={folder / 'own'}", "-s", str(ADDON), *more),
         env=dict(env),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -170,16 +171,30 @@ async def http2(folder: Path, version: str) -> AsyncIterator[tuple[Running, int]
 
 
 ENDINGS = ("whole", "trailers", "reset", "cancelled", "refused", "goaway", "restart")
+"""Those of the provider."""
+LEAVING = ("cancel", "goaway")
+"""What `CLIENT` does."""
+
+
+@dataclass(frozen=True)
+class Taped:
+    """What one mitmproxy has taped."""
+
+    asked: dict[str, Exchange]
+    """What the provider did, each asked for by curl."""
+    left: dict[str, Exchange]
+    """How the client left."""
+    stalled: Exchange
+    taken: int
+    """How many bytes of it the client has taken."""
 
 
 @pytest.fixture(scope="module", params=VENVS)
-def asked(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Exchange]:
-    """What the provider did, each asked for by curl."""
+def taped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Taped:
     folder = tmp_path_factory.mktemp("http2")
+    python = str(installed(request.param) / "bin" / "python")
 
-    async def scenario() -> dict[str, Exchange]:
+    async def scenario() -> Taped:
         async with http2(folder, request.param) as (running, port):
             for number, case in enumerate(ENDINGS, 1):
                 await ran(
@@ -189,9 +204,32 @@ def asked(
                     env=environment(folder),
                 )
                 await running.ended(number)
-            return dict(zip(ENDINGS, await running.ended(len(ENDINGS)), strict=True))
+            client = (python, "-c", CLIENT, str(running.port), str(port), str(running.started.ca))
+            for number, how in enumerate(LEAVING, len(ENDINGS) + 1):
+                done = await ran(*client, "silent", how, env=environment(folder))
+                assert done == (0, "", "")
+                await running.ended(number)
+            stalling = await asyncio.create_subprocess_exec(
+                *(*client, "large", "stay"),
+                env=environment(folder),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            exchanges = iter(await running.ended(len(ENDINGS) + len(LEAVING) + 1))
+            taken, _ = await stalling.communicate(b"")
+            return Taped(
+                asked={case: next(exchanges) for case in ENDINGS},
+                left={how: next(exchanges) for how in LEAVING},
+                stalled=next(exchanges),
+                taken=int(taken),
+            )
 
     return run(scenario(), limit_s=LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def asked(taped: Taped) -> dict[str, Exchange]:
+    return taped.asked
 
 
 def ended(exchange: Exchange) -> tuple[EndReason, str]:
@@ -208,7 +246,10 @@ def test_trailers_are_on_the_tape(asked: dict[str, Exchange]) -> None:
     assert asked["trailers"].trailers == ((b"x-note", b"late"),)
     assert asked["whole"].trailers == ()
     assert asked["trailers"].body == asked["whole"].body == b"".join(EVENTS)
-    assert not check(asked["whole"])
+    whole = asked["whole"]
+    assert whole.response is not None
+    assert (whole.request.http, whole.response.http) == ("2.0", "2.0")
+    assert not check(whole)
     assert not check(asked["trailers"])
 
 
@@ -251,47 +292,20 @@ def test_a_goaway_ends_the_stream_with_its_code(
     assert accused(asked[case]) == {Blame.TRANSPORT}
 
 
-@pytest.mark.parametrize("version", VENVS)
-@pytest.mark.parametrize("how", ["cancel", "goaway"])
+@pytest.mark.parametrize("how", LEAVING)
 def test_a_client_that_leaves_a_stream_between_two_sides_with_http_2_is_the_one_who_left(
-    tmp_path: Path, version: str, how: str
+    taped: Taped, how: str
 ) -> None:
-    async def scenario() -> Exchange:
-        async with http2(tmp_path, version) as (running, port):
-            done = await ran(
-                *(installed(version) / "bin" / "python", "-c", CLIENT),
-                *(str(running.port), str(port), running.started.ca, "silent", how),
-                env=environment(tmp_path),
-            )
-            assert done == (0, "", "")
-            (exchange,) = await running.ended()
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
+    exchange = taped.left[how]
     assert exchange.body == b"".join(EVENTS[:3])
     assert ended(exchange)[0] is EndReason.CLIENT_CLOSED
     assert accused(exchange) == {None}
 
 
-@pytest.mark.parametrize("version", VENVS)
 def test_what_a_client_does_not_take_waits_in_mitmproxy_and_is_taped_as_it_came(
-    tmp_path: Path, version: str
+    taped: Taped,
 ) -> None:
     # Flow control ends at mitmproxy: to the provider it opens the window at once.
-    async def scenario() -> Exchange:
-        async with http2(tmp_path, version) as (running, port):
-            client = await asyncio.create_subprocess_exec(
-                *(str(installed(version) / "bin" / "python"), "-c", CLIENT),
-                *(str(running.port), str(port), str(running.started.ca), "large", "stay"),
-                env=environment(tmp_path),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-            )
-            (exchange,) = await running.ended()
-            out, _ = await client.communicate(b"")
-            assert 60_000 <= int(out) <= 65_535
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
-    assert ended(exchange)[0] is EndReason.COMPLETE
-    assert len(exchange.body) == 1_000_000
+    assert 60_000 <= taped.taken <= 65_535
+    assert ended(taped.stalled)[0] is EndReason.COMPLETE
+    assert len(taped.stalled.body) == 1_000_000

@@ -17,6 +17,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, Source
 from deltatape.model.websocket import BINARY, CLOSE, TEXT, Side
+from deltatape.record.worker_messages import Hurry
 from helpers.mitm import (
     NEWEST,
     VENVS,
@@ -24,9 +25,7 @@ from helpers.mitm import (
     call_events,
     installed,
     mitmproxy,
-    own_mitmproxy,
     ran,
-    variables,
 )
 from helpers.program import environment
 from helpers.recording import Recording, recording
@@ -81,6 +80,17 @@ async def refusing(peer: Peer) -> None:
 
 
 SCRIPTS = {script.__name__: script for script in (whole, cut, reset, silent, compressed, refusing)}
+ANSWERS = {
+    "without-a-body": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "by-its-length": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "by-closing": b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n",
+    "to-head": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+    "upgrade": SWITCHED % b"",
+}
+"""Answers after which upstream closes the connection."""
+OFFER = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
+SOCKET_SECRET = "sk-fake-111111"  # noqa: S105 - a fake
+QUESTION, ANSWER = f'{{"n":"{SOCKET_SECRET}"}}'.encode(), b'{"type":"session.created"}' * 9
 SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 FIRST, REST = b"x" * 70_000, b"y" * 70_000
 """Two parts of an upload; the second follows when upstream has the first."""
@@ -91,6 +101,14 @@ async def serve(peer: Peer, has_first: Callable[[], None] = lambda: None) -> Non
     while True:
         head = await peer.until(b"\r\n\r\n")
         case = head.split(b"?case=")[1].split(b" ")[0].decode()
+        if case in ANSWERS:
+            await peer.send(ANSWERS[case])
+            await asyncio.sleep(0.05)
+            peer.close()
+            return
+        if case == "messages":
+            await answer_messages(peer)
+            return
         if case == "upload":
             await peer.reader.readexactly(len(FIRST))
             has_first()
@@ -130,6 +148,70 @@ async def upload(port: int, has_first: asyncio.Event) -> None:
     assert (await peer.until(b"ok")).count(b"HTTP/1.1 200") == 1
 
 
+async def ask_for_answers(running: Running, before: int) -> None:
+    for number, case in enumerate(ANSWERS, before + 1):
+        method = "HEAD" if case == "to-head" else "GET"
+        question = f"{method} /x?case={case} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+        if case == "upgrade":
+            question = HANDSHAKE % (b"/v1/realtime?case=upgrade", b"")
+        await (await connect(running.port)).send(question)
+        await running.ended(number)
+
+
+async def answer_messages(peer: Peer) -> None:
+    await peer.send(SWITCHED % OFFER)
+    await peer.send(ping(b"?") + Deflater().frame(ANSWER))
+    await peer.rest()
+    peer.close()
+
+
+async def send_messages(port: int) -> None:
+    client = await connect(port)
+    credential = f"Authorization: Bearer {SOCKET_SECRET}\r\n".encode()
+    await client.send(HANDSHAKE % (b"/v1/realtime?case=messages", OFFER + credential))
+    await client.until(b"\r\n\r\n")
+    await client.reader.read(1)  # a ping or the answer has come
+    fragments = frame(1, b"one ", fin=False, mask=KEY) + frame(0, b"two", mask=KEY)
+    await client.send(Deflater().frame(QUESTION, mask=KEY) + fragments)
+    await client.send(binary(b"\xff\0", mask=KEY) + close(4001, "enough", mask=KEY))
+    await client.rest()
+    client.close()
+
+
+CANCELLING = """
+import socket, ssl, sys
+import h2.config, h2.connection, h2.errors, h2.events
+
+port, ca = int(sys.argv[1]), sys.argv[2]
+context = ssl.create_default_context(cafile=ca)
+context.check_hostname = False
+context.set_alpn_protocols(["h2"])
+sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port)))
+client = h2.connection.H2Connection(h2.config.H2Configuration())
+client.initiate_connection()
+
+def ask(path):
+    stream = client.get_next_available_stream_id()
+    pseudo = {":method": "POST", ":path": path, ":authority": "127.0.0.1", ":scheme": "https"}
+    client.send_headers(stream, [*pseudo.items(), ("content-length", "2")])
+    client.send_data(stream, b"{}", end_stream=True)
+    return stream
+
+def until(kind, stream):
+    while True:
+        sock.sendall(client.data_to_send())
+        for event in client.receive_data(sock.recv(65536)):
+            if isinstance(event, kind) and event.stream_id == stream:
+                return
+
+first = ask("/v1/chat/completions?case=silent")
+until(h2.events.DataReceived, first)
+client.reset_stream(first, h2.errors.ErrorCodes.CANCEL)
+until(h2.events.StreamEnded, ask("/v1/chat/completions?case=short"))
+"""
+"""A client with HTTP/2 that cancels a stream, and then asks for another one that it reads."""
+
+
 async def twice_on_one_connection(port: int) -> None:
     peer = await connect(port)
     for _ in range(2):
@@ -149,39 +231,85 @@ async def all_cases(tape: Running | Recording) -> dict[str, Exchange]:
 class Taped:
     """What one mitmproxy has taped."""
 
+    version: str
     pairs: dict[str, Pair]
     """Each script's exchange as taped by mitmproxy and by the gateway."""
     upload: Exchange
     reusing: list[Exchange]
     """Of one connection."""
+    answered: dict[str, Exchange]
+    """The exchange of each of `ANSWERS`."""
+    messages: Exchange
+    """On a WebSocket."""
+    cancelling: list[Exchange]
+    """Those of `CANCELLING`."""
     refused: Exchange
     """When upstream was gone."""
+    lines: list[str]
+    """What mitmproxy printed."""
+    text: str
+    """The tape."""
+
+
+PROBE = """
+import logging
+from mitmproxy import ctx
+
+def client_connected(_):
+    logging.error("patience %s", getattr(ctx.options, "tcp_timeout", None))
+"""
 
 
 @pytest.fixture(scope="module", params=VENVS)
 def taped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Taped:
-    folder = tmp_path_factory.mktemp("pairs")
+    """All that needs no mitmproxy of its own."""
+    folder, version = tmp_path_factory.mktemp("pairs"), request.param
 
     async def scenario() -> Taped:
         has_first = asyncio.Event()
         async with contextlib.AsyncExitStack() as stack:
             async with provider(lambda peer: serve(peer, has_first.set)) as upstream:
-                proxy = mitmproxy(folder, request.param, upstream)
+                proxy = mitmproxy(
+                    folder, version, upstream, more=script(folder, PROBE), measured=True
+                )
                 running = await stack.enter_async_context(proxy)
                 theirs = await all_cases(running)
                 await upload(running.port, has_first)
                 await twice_on_one_connection(running.port)
+                await ask_for_answers(running, before=len(SCRIPTS) + 3)
+                await send_messages(running.port)
+                await running.ended(len(SCRIPTS) + len(ANSWERS) + 4)
+                client = (installed(version) / "bin" / "python", "-c", CANCELLING)
+                to = (str(running.port), running.started.ca)
+                assert await ran(*client, *to, env=environment(folder)) == (0, "", "")
                 async with recording(folder / "gateway", upstream) as gateway:
                     ours = await all_cases(gateway)
             peer = await connect(running.port)
             await peer.send(post())
             await peer.until(b"502")
-            exchanges = await running.ended(len(SCRIPTS) + 4)
-        *_, uploaded, one, another, refused = exchanges
-        pairs = {case: (theirs[case], ours[case]) for case in SCRIPTS}
-        return Taped(pairs, uploaded, [one, another], refused)
+            exchanges = iter(await running.ended(len(SCRIPTS) + len(ANSWERS) + 7))
+            await running.stop("child-exit", 7)
+            return Taped(
+                version=version,
+                pairs={case: (next(exchanges), ours[case]) for case in theirs},
+                upload=next(exchanges),
+                reusing=[next(exchanges), next(exchanges)],
+                answered={case: next(exchanges) for case in ANSWERS},
+                messages=next(exchanges),
+                cancelling=[next(exchanges), next(exchanges)],
+                refused=next(exchanges),
+                lines=running.observed.lines,
+                text=running.text(),
+            )
 
     return run(scenario(), limit_s=LIMIT_S)
+
+
+def script(folder: Path, text: str) -> tuple[str, ...]:
+    """Options that add an addon of the user's."""
+    path = folder / "their.py"
+    path.write_text(text)
+    return "-s", str(path)
 
 
 @pytest.fixture(scope="module")
@@ -285,35 +413,27 @@ def test_a_killed_mitmproxy_leaves_a_tape_of_what_was_delivered(
     run(scenario(), limit_s=LIMIT_S)
 
 
-def test_streams_that_go_on_at_the_end_are_stopped(tmp_path: Path) -> None:
+def test_at_the_end_streams_may_end_within_the_grace_and_are_stopped_after_it(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with provider(serve) as upstream, mitmproxy(tmp_path, "11", upstream) as running:
-            peer = await connect(running.port)
-            await peer.send(post(target="/v1/chat/completions?case=silent"))
-            await peer.until(EVENTS[2] + b"\r\n")
-            ended = await running.stop("sigint", 3)
+            silent, whole = await connect(running.port), await connect(running.port)
+            await silent.send(post(target="/v1/chat/completions?case=silent"))
+            await silent.until(EVENTS[2] + b"\r\n")
+            await whole.send(post(target="/v1/chat/completions?case=whole"))
+            await whole.until(EVENTS[0] + b"\r\n")
+            running.mitmdump.stop("sigint", 3, 300.0)
+            assert b"[DONE]" in await whole.rest_or_end()
+            running.mitmdump.send(Hurry())  # the grace is over
+            ended = await running.mitmdump.ended(0.0)
             assert ended.in_order
-            (exchange,) = running.tape()
-            assert exchange.end is not None
-            assert exchange.end.reason is EndReason.STOPPED
+            one, other = sorted(running.tape(), key=lambda exchange: exchange.number)
+            assert one.end is not None
+            assert other.end is not None
+            reasons = one.end.reason, other.end.reason
+            assert reasons == (EndReason.STOPPED, EndReason.COMPLETE)
             assert running.tape().stopped
-
-    run(scenario(), limit_s=LIMIT_S)
-
-
-def test_streams_may_end_within_the_grace(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with provider(serve) as upstream, mitmproxy(tmp_path, "11", upstream) as running:
-            peer = await connect(running.port)
-            await peer.send(post(target="/v1/chat/completions?case=whole"))
-            await peer.until(EVENTS[0] + b"\r\n")
-            running.mitmdump.stop("sigint", None, 10.0)
-            assert b"[DONE]" in await peer.rest_or_end()
-            ended = await running.mitmdump.ended(10.0)
-            assert ended.in_order
-            (exchange,) = running.tape()
-            assert exchange.end is not None
-            assert exchange.end.reason is EndReason.COMPLETE
 
     run(scenario(), limit_s=LIMIT_S)
 
@@ -324,39 +444,23 @@ def test_an_upstream_that_cannot_be_reached_has_refused(taped: Taped) -> None:
     assert taped.refused.response is None
 
 
-def test_silence_is_taped_as_watched(tmp_path: Path) -> None:
+def test_connections_of_clients_are_on_the_tape(taped: Taped) -> None:
+    assert '"client",{"connection":1,"state":"opened"}' in taped.text
+    assert f'"taped by mitmproxy {taped.version}.' in taped.text
+    assert taped.text.endswith('"stop",{"reason":"child-exit","code":7}]\n')
+
+
+def test_silence_is_borne_for_as_long_as_mitmproxy_can(taped: Taped) -> None:
+    patience = {"11": None, "12": 86400}[taped.version]
+    assert any(f"patience {patience}" in line for line in taped.lines)
+
+
+def test_silence_is_taped_as_watched_and_mitmproxy_that_gives_up_is_not_taken_for_the_client(
+    tmp_path: Path,
+) -> None:
+    impatient = ("--set", "tcp_timeout=13")  # after silence has been taped
+
     async def scenario() -> Exchange:
-        async with provider(serve) as upstream, mitmproxy(tmp_path, "11", upstream) as running:
-            peer = await connect(running.port)
-            await peer.send(post(target="/v1/chat/completions?case=silent"))
-            await peer.until(EVENTS[2] + b"\r\n")
-            await asyncio.sleep(10.5)
-            peer.close()
-            (exchange,) = await running.ended()
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
-    assert exchange.idle_ns
-    assert exchange.idle_ns[0] - exchange.reads[-1].t_ns >= 5_000_000_000
-
-
-def test_connections_of_clients_are_on_the_tape(tmp_path: Path) -> None:
-    async def scenario() -> str:
-        async with provider(serve) as upstream, mitmproxy(tmp_path, "11", upstream) as running:
-            await ask(running.port, "whole")
-            await running.ended()
-            await running.stop("child-exit", 7)
-            return running.text()
-
-    tape = run(scenario(), limit_s=LIMIT_S)
-    assert '"client",{"connection":1,"state":"opened"}' in tape
-    assert '"taped by mitmproxy 11.' in tape
-    assert tape.endswith('"stop",{"reason":"child-exit","code":7}]\n')
-
-
-def test_a_connection_that_mitmproxy_gave_up_was_not_closed_by_the_client(tmp_path: Path) -> None:
-    async def scenario() -> Exchange:
-        impatient = ("--set", "tcp_timeout=4")  # so long that a busy machine matters little
         async with (
             provider(serve) as upstream,
             mitmproxy(tmp_path, "12", upstream, more=impatient) as running,
@@ -368,75 +472,14 @@ def test_a_connection_that_mitmproxy_gave_up_was_not_closed_by_the_client(tmp_pa
             return exchange
 
     exchange = run(scenario(), limit_s=LIMIT_S)
+    assert exchange.idle_ns
+    assert exchange.idle_ns[0] - exchange.reads[-1].t_ns >= 5_000_000_000
     assert exchange.end is not None
     assert exchange.end.reason is EndReason.TIMEOUT
     assert exchange.end.detail.startswith("mitmproxy gave up after ")
 
 
-@pytest.mark.parametrize(("version", "patience"), [("11", "None"), ("12", "86400")])
-def test_silence_is_borne_for_as_long_as_mitmproxy_can(
-    tmp_path: Path, version: str, patience: str
-) -> None:
-    probe = tmp_path / "probe.py"
-    probe.write_text(
-        "from mitmproxy import ctx\nimport logging\n"
-        "def client_connected(_):\n"
-        "    logging.error('patience %s', getattr(ctx.options, 'tcp_timeout', None))\n"
-    )
-
-    async def scenario() -> None:
-        async with mitmproxy(tmp_path, version, more=("-s", str(probe))) as running:
-            (await connect(running.port)).close()
-            await running.until(
-                lambda observed: any(f"patience {patience}" in line for line in observed.lines)
-            )
-
-    run(scenario(), limit_s=LIMIT_S)
-
-
 # One exchange on its way through mitmproxy: heads, bodies, framings, HTTP/2.
-
-
-ANSWERS = {
-    "without a body": b"HTTP/1.1 204 No Content\r\n\r\n",
-    "by its length": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-    "by closing": b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n",
-    "to HEAD": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
-    "WebSocket": (
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
-    ),
-}
-QUESTIONS = {
-    "to HEAD": b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n",
-    "WebSocket": (
-        b"GET /v1/realtime HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Exchange]:
-    """The exchange of each answer; upstream sends it and closes the connection."""
-    answers = iter(ANSWERS.values())
-
-    async def answering(peer: Peer) -> None:
-        await peer.until(b"\r\n\r\n")
-        await peer.send(next(answers))
-        await asyncio.sleep(0.05)
-        peer.close()
-
-    async def scenario() -> dict[str, Exchange]:
-        folder = tmp_path_factory.mktemp("answered")
-        async with provider(answering) as upstream, mitmproxy(folder, "11", upstream) as running:
-            for number, name in enumerate(ANSWERS, 1):
-                peer = await connect(running.port)
-                await peer.send(QUESTIONS.get(name, b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"))
-                await running.ended(number)
-            return dict(zip(ANSWERS, await running.ended(len(ANSWERS)), strict=True))
-
-    return run(scenario(), limit_s=LIMIT_S)
 
 
 def test_an_upload_passes_and_is_taped_while_it_comes(taped: Taped) -> None:
@@ -455,15 +498,13 @@ def test_requests_of_one_connection_use_upstream_again(taped: Taped) -> None:
 @pytest.mark.parametrize(
     ("name", "framing"),
     [
-        ("without a body", Framing.NONE),
-        ("by its length", Framing.LENGTH),
-        ("by closing", Framing.CLOSE),
+        ("without-a-body", Framing.NONE),
+        ("by-its-length", Framing.LENGTH),
+        ("by-closing", Framing.CLOSE),
     ],
 )
-def test_how_a_body_is_delimited_is_on_the_tape(
-    answered: dict[str, Exchange], name: str, framing: Framing
-) -> None:
-    exchange = answered[name]
+def test_how_a_body_is_delimited_is_on_the_tape(taped: Taped, name: str, framing: Framing) -> None:
+    exchange = taped.answered[name]
     assert exchange.response is not None
     assert exchange.response.framing is framing
     assert exchange.body == ANSWERS[name].partition(b"\r\n\r\n")[2]
@@ -473,16 +514,14 @@ def test_how_a_body_is_delimited_is_on_the_tape(
     assert exchange.request.t_end_ns is not None
 
 
-def test_an_answer_to_head_has_no_body(answered: dict[str, Exchange]) -> None:
-    exchange = answered["to HEAD"]
+def test_an_answer_to_head_has_no_body(taped: Taped) -> None:
+    exchange = taped.answered["to-head"]
     assert exchange.response is not None
     assert exchange.response.framing is Framing.NONE
 
 
-def test_a_websocket_without_messages_ends_with_its_connection(
-    answered: dict[str, Exchange],
-) -> None:
-    exchange = answered["WebSocket"]
+def test_a_websocket_without_messages_ends_with_its_connection(taped: Taped) -> None:
+    exchange = taped.answered["upgrade"]
     (note,) = exchange.notes
     assert note.text.startswith("a WebSocket, of which mitmproxy tells whole messages")
     assert exchange.frames == ()
@@ -490,155 +529,25 @@ def test_a_websocket_without_messages_ends_with_its_connection(
     assert exchange.end.reason is EndReason.UPSTREAM_CLOSED
 
 
-OFFER = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
-ASK = HANDSHAKE % (b"/v1/realtime", OFFER + f"Authorization: Bearer {SECRET}\r\n".encode())
-
-
-@pytest.mark.parametrize("version", VENVS)
-def test_the_messages_on_a_websocket_are_taped(tmp_path: Path, version: str) -> None:
-    up, down = Deflater(), Deflater()
-    question, answer = f'{{"n":"{SECRET}"}}'.encode(), b'{"type":"session.created"}' * 9
-    fragments = frame(1, b"one ", fin=False, mask=KEY) + frame(0, b"two", mask=KEY)
-
-    async def answering(peer: Peer) -> None:
-        await peer.until(b"\r\n\r\n")
-        await peer.send(SWITCHED % OFFER)
-        await peer.send(ping(b"?") + down.frame(answer))
-        await peer.rest()
-        peer.close()
-
-    async def scenario() -> Exchange:
-        async with (
-            provider(answering) as upstream,
-            mitmproxy(tmp_path, version, upstream) as running,
-        ):
-            client = await connect(running.port)
-            await client.send(ASK)
-            await client.until(b"\r\n\r\n")
-            await client.reader.read(1)  # a ping or the answer has come
-            await client.send(up.frame(question, mask=KEY) + fragments)
-            await client.send(binary(b"\xff\0", mask=KEY) + close(4001, "enough", mask=KEY))
-            await client.rest()
-            client.close()
-            (exchange,) = await running.ended(1)
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
-    socket = read_socket(exchange)
+def test_the_messages_on_a_websocket_are_taped(taped: Taped) -> None:
+    socket = read_socket(taped.messages)
     assert socket.violations == ()
-    stars = question.replace(SECRET.encode(), b"*" * len(SECRET))
+    stars = QUESTION.replace(SOCKET_SECRET.encode(), b"*" * len(SOCKET_SECRET))
     sent = [(each.side, each.opcode, each.data) for each in socket.messages]
     assert sorted(sent, key=lambda each: each[0]) == [
         (Side.CLIENT, TEXT, stars),
         (Side.CLIENT, TEXT, b"one two"),
         (Side.CLIENT, BINARY, b"\xff\0"),
         (Side.CLIENT, CLOSE, b"\x0f\xa1enough"),
-        (Side.SERVER, TEXT, answer),
+        (Side.SERVER, TEXT, ANSWER),
     ]
-    assert exchange.end is not None
-    assert exchange.end.reason is EndReason.COMPLETE
-    assert SECRET.encode() not in next(tmp_path.rglob("*.tape")).read_bytes()
+    assert taped.messages.end is not None
+    assert taped.messages.end.reason is EndReason.COMPLETE
+    assert SOCKET_SECRET not in taped.text
 
 
-async def whole_or_cut(peer: Peer) -> None:
-    """The whole stream where the target says so, else without its end."""
-    head, _ = await peer.request()
-    await peer.send(SSE_HEAD + b"".join(map(chunk, EVENTS)))
-    if b"/whole" in head:
-        await peer.send(b"0\r\n\r\n")
-        await peer.reader.read()
-    await asyncio.sleep(0.1)
-    peer.close()
-
-
-@pytest.mark.parametrize("version", VENVS)
-def test_http_2_on_both_sides_is_taped_and_its_reset_is_reported(
-    tmp_path: Path, version: str
-) -> None:
-    """Another mitmproxy, in front of a plain provider, serves as the upstream with HTTP/2."""
-
-    far = tmp_path / "far"
-
-    async def scenario() -> tuple[Exchange, ...]:
-        venv = installed(version)
-        command = (str(venv / "bin" / "mitmdump"),)
-        async with provider(whole_or_cut) as upstream:
-            mode = ("--mode", f"reverse:http://127.0.0.1:{upstream}")
-            async with own_mitmproxy(far, command, variables(far, venv), *mode) as server:
-                trust = f"ssl_verify_upstream_trusted_ca={far / 'conf' / 'mitmproxy-ca-cert.pem'}"
-                async with mitmproxy(
-                    tmp_path, version, hosts=("localhost",), more=("--set", trust)
-                ) as running:
-                    for path in ("whole", "cut"):
-                        await ran(
-                            *("curl", "-sN", "--http2", "--proxy", running.started.url),
-                            *("--cacert", running.started.ca, "-d", "{}"),
-                            f"https://localhost:{server.port}/{path}",
-                            env=environment(tmp_path),
-                        )
-                    return tuple(await running.ended(2))
-
-    whole, cut = run(scenario(), limit_s=LIMIT_S)
-    assert whole.request.http == "2.0"
-    assert whole.response is not None
-    assert whole.response.http == "2.0"
-    assert whole.body == cut.body == b"".join(EVENTS)
-    assert whole.end is not None
-    assert whole.end.reason is EndReason.COMPLETE
-    assert cut.end is not None
-    assert cut.end.reason is EndReason.UPSTREAM_RESET
-
-
-CANCELLING = """
-import socket, ssl, sys
-import h2.config, h2.connection, h2.errors, h2.events
-
-port, ca = int(sys.argv[1]), sys.argv[2]
-context = ssl.create_default_context(cafile=ca)
-context.check_hostname = False
-context.set_alpn_protocols(["h2"])
-sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port)))
-client = h2.connection.H2Connection(h2.config.H2Configuration())
-client.initiate_connection()
-
-def ask(path):
-    stream = client.get_next_available_stream_id()
-    pseudo = {":method": "POST", ":path": path, ":authority": "127.0.0.1", ":scheme": "https"}
-    client.send_headers(stream, [*pseudo.items(), ("content-length", "2")])
-    client.send_data(stream, b"{}", end_stream=True)
-    return stream
-
-def until(kind, stream):
-    while True:
-        sock.sendall(client.data_to_send())
-        for event in client.receive_data(sock.recv(65536)):
-            if isinstance(event, kind) and event.stream_id == stream:
-                return
-
-first = ask("/v1/chat/completions?case=silent")
-until(h2.events.DataReceived, first)
-client.reset_stream(first, h2.errors.ErrorCodes.CANCEL)
-until(h2.events.StreamEnded, ask("/v1/chat/completions?case=short"))
-"""
-"""A client with HTTP/2 that cancels a stream, and then asks for another one that it reads."""
-
-
-@pytest.mark.parametrize("version", VENVS)
-def test_a_client_that_cancels_a_stream_of_http_2_has_left(tmp_path: Path, version: str) -> None:
-    async def scenario() -> tuple[Exchange, ...]:
-        async with (
-            provider(serve) as upstream,
-            mitmproxy(tmp_path, version, upstream) as running,
-        ):
-            done = await ran(
-                *(installed(version) / "bin" / "python", "-c", CANCELLING),
-                *(str(running.port), running.started.ca),
-                env=environment(tmp_path),
-            )
-            assert done == (0, "", "")
-            return tuple(await running.ended(2))
-
-    cancelled, whole = run(scenario(), limit_s=LIMIT_S)
+def test_a_client_that_cancels_a_stream_of_http_2_has_left(taped: Taped) -> None:
+    cancelled, whole = taped.cancelling
     assert cancelled.request.http == "2.0"
     assert cancelled.body == b"".join(EVENTS[:3])
     assert cancelled.end is not None
@@ -649,93 +558,85 @@ def test_a_client_that_cancels_a_stream_of_http_2_has_left(tmp_path: Path, versi
     assert whole.body == b"ok"
 
 
-def script(folder: Path, text: str) -> tuple[str, ...]:
-    """Options that add an addon of the user's."""
-    path = folder / "their.py"
-    path.write_text(text)
-    return "-s", str(path)
+THEIRS = """
+from mitmproxy import http
+
+def requestheaders(flow):
+    if flow.request.path == "/changed":
+        flow.request.stream = lambda data: data.lower()
+    elif flow.request.path == "/answered":
+        flow.response = http.Response.make(403, b"no")
+    elif flow.request.path == "/failing":
+        from deltatape.tape.tap import ExchangeTap
+        def read(*_): raise ValueError("a fault from inside")
+        ExchangeTap.read = read
+
+def responseheaders(flow):
+    if flow.request.path == "/changed":
+        flow.response.stream = lambda data: data.upper()
+"""
 
 
-def test_a_failure_of_taping_never_harms_the_stream(tmp_path: Path) -> None:
-    fault = script(
-        tmp_path,
-        "def running():\n"
-        "    from deltatape.tape.tap import ExchangeTap\n"
-        "    def read(*_): raise ValueError('a fault from inside')\n"
-        "    ExchangeTap.read = read\n",
-    )
+@dataclass(frozen=True)
+class AmongAddons:
+    """What was sent and taped where `THEIRS` was loaded, too."""
 
-    async def scenario() -> None:
+    received: list[tuple[bytes, bytes]]
+    """Upstream: targets and bodies."""
+    answers: dict[str, bytes]
+    exchanges: dict[str, Exchange]
+    alarms: list[str]
+
+
+@pytest.fixture(scope="module")
+def among(tmp_path_factory: pytest.TempPathFactory) -> AmongAddons:
+    folder = tmp_path_factory.mktemp("among")
+    received: list[tuple[bytes, bytes]] = []
+    answers: dict[str, bytes] = {}
+
+    async def answering(peer: Peer) -> None:
+        head, body = await peer.request()
+        received.append((head.split()[1], body))
+        await peer.send(SSE_HEAD + chunk(b"answer") + chunk(b"s") + b"0\r\n\r\n")
+
+    async def scenario() -> AmongAddons:
         async with (
-            provider(lambda peer: sent(peer, b"".join(map(chunk, EVENTS)))) as upstream,
-            mitmproxy(tmp_path, "11", upstream, more=fault) as running,
+            provider(answering) as upstream,
+            mitmproxy(
+                folder, "11", upstream, more=script(folder, THEIRS), measured=True
+            ) as running,
         ):
-            peer = await connect(running.port)
-            await peer.send(post())
-            body = (await peer.rest_or_end()).partition(b"\r\n\r\n")[2]
-            assert body == b"".join(map(chunk, EVENTS)) + b"0\r\n\r\n"
+            for target in ("/changed", "/answered", "/failing"):
+                peer = await connect(running.port)
+                await peer.send(post(b"QUESTION", target))
+                end = b"no" if target == "/answered" else b"\r\n0\r\n\r\n"
+                answers[target] = (await peer.until(end)).partition(b"\r\n\r\n")[2]
             await running.until(lambda observed: bool(observed.alarms))
-            assert running.observed.alarms == [
-                "exchange 1 is taped no further: ValueError('a fault from inside')"
-            ]
+            changed, answered = await running.ended(2)
+            exchanges = {"/changed": changed, "/answered": answered}
+            return AmongAddons(received, answers, exchanges, running.observed.alarms)
 
-    run(scenario(), limit_s=LIMIT_S)
+    return run(scenario(), limit_s=LIMIT_S)
 
 
-async def sent(peer: Peer, chunks: bytes) -> None:
-    """One answer in chunks."""
-    await peer.request()
-    await peer.send(SSE_HEAD + chunks + b"0\r\n\r\n")
+def test_a_failure_of_taping_never_harms_the_stream(among: AmongAddons) -> None:
+    assert among.answers["/failing"] == chunk(b"answer") + chunk(b"s") + b"0\r\n\r\n"
+    assert among.alarms == ["exchange 3 is taped no further: ValueError('a fault from inside')"]
 
 
 def test_what_other_addons_make_of_bodies_is_respected_and_upstream_s_bytes_are_taped(
-    tmp_path: Path,
+    among: AmongAddons,
 ) -> None:
-    theirs = script(
-        tmp_path,
-        "def requestheaders(flow): flow.request.stream = lambda data: data.lower()\n"
-        "def responseheaders(flow): flow.response.stream = lambda data: data.upper()\n",
-    )
-    bodies: list[bytes] = []
-
-    async def noting(peer: Peer) -> None:
-        bodies.append((await peer.request())[1])
-        await peer.send(SSE_HEAD + chunk(b"answer") + b"0\r\n\r\n")
-
-    async def scenario() -> Exchange:
-        async with (
-            provider(noting) as upstream,
-            mitmproxy(tmp_path, "11", upstream, more=theirs) as running,
-        ):
-            peer = await connect(running.port)
-            await peer.send(post(b"QUESTION"))
-            assert b"ANSWER" in await peer.rest_or_end()
-            (exchange,) = await running.ended()
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
-    assert exchange.body == b"answer"
-    assert bodies == [b"question"]
+    assert among.received[0] == (b"/changed", b"question")
+    assert b"ANSWER" in among.answers["/changed"]
+    assert among.exchanges["/changed"].body == b"answers"
 
 
-def test_an_answer_that_mitmproxy_makes_itself_is_noted(tmp_path: Path) -> None:
-    theirs = script(
-        tmp_path,
-        "from mitmproxy import http\n"
-        "def requestheaders(flow): flow.response = http.Response.make(403, b'no')\n",
-    )
-
-    async def scenario() -> Exchange:
-        async with mitmproxy(tmp_path, "11", 9, more=theirs) as running:
-            peer = await connect(running.port)
-            await peer.send(post())
-            await peer.until(b"no")
-            (exchange,) = await running.ended()
-            return exchange
-
-    exchange = run(scenario(), limit_s=LIMIT_S)
+def test_an_answer_that_mitmproxy_makes_itself_is_noted(among: AmongAddons) -> None:
+    exchange = among.exchanges["/answered"]
     assert exchange.body == b"no"
-    assert exchange.request.body == b"{}"
+    assert exchange.request.body == b"QUESTION"
     assert [note.text for note in exchange.notes] == [
         "mitmproxy answered itself; nothing went upstream"
     ]
+    assert [target for target, _ in among.received] == [b"/changed", b"/failing"]
