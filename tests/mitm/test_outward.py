@@ -17,12 +17,20 @@ from deltatape.mitm.ipc import CA_FILE, CA_FOLDER, CLIENT_CERTS, OPTIONS_VARIABL
 from deltatape.mitm.mitmdump import MitmOptions, arguments
 from deltatape.store.reader import open_tape
 from helpers.corporate_network import EVENTS, LLM, LOGIN, OTHER, CorporateNetwork, corporate_network
-from helpers.mitm import NEWEST, Recorded, installed, ran, recorder, variables
+from helpers.mitm import NEWEST, Recorded, confdir, installed, ran, recorder, variables
 from helpers.upstream import run
 
 LIMIT_S = 90
 CURL = f"curl -sSN -d '{{}}' https://{LLM}/v1/chat/completions && curl -sSN https://{OTHER}/ -o o"
 PLAIN = MitmOptions(host="127.0.0.1", port=8377, upstream=None, to=Path("t"))
+SPY = f"""
+import os
+from mitmproxy import ctx
+
+def client_connected(client):
+    with open("spied", "w") as file:
+        file.write(f"{{ctx.options.upstream_auth}} {{os.environ.get({OPTIONS_VARIABLE!r})}}")
+"""
 PS = "ps -ww -eo args > ps; env > env; "
 
 
@@ -34,9 +42,8 @@ def values(options: MitmOptions, environment: dict[str, str]) -> dict[str, str]:
 
 
 def behind(folder: Path, outbound: OutboundSettings) -> MitmOptions:
-    confdir = ("--set", f"confdir={folder / 'conf'}")
-    to = folder / "tapes"
-    return replace(PLAIN, port=0, to=to, hosts=(LLM,), more=confdir, outbound=outbound)
+    to, more = folder / "tapes", confdir(folder)
+    return replace(PLAIN, port=0, to=to, hosts=(LLM,), more=more, outbound=outbound)
 
 
 def exchanges(folder: Path) -> list[bytes]:
@@ -49,12 +56,15 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    spy = tmp_path / "spy.py"
+    spy.write_text(SPY)
     own = variables(tmp_path, installed(version))
 
     async def scenario() -> tuple[int | None, Recorded, CorporateNetwork]:
         async with corporate_network(tmp_path) as net:
             env = {**own, "HTTPS_PROXY": net.url, "SSL_CERT_FILE": str(net.ca_file)}
             chosen = behind(tmp_path, outbound_from(env))
+            chosen = replace(chosen, more=(*chosen.more, "-s", str(spy)))
             argv = ("sh", "-c", f"{PS}curl -sS http://127.0.0.1:{net.port}/ -o p; {CURL}")
             recorded = recorder(chosen, env, argv)
             return await recorded.session.run(), recorded, net
@@ -72,28 +82,7 @@ def test_a_command_gets_out_by_the_company_s_proxy_and_its_authority(
     assert f"upstream:http://127.0.0.1:{net.proxy.port}" in seen
     assert "s3cret" not in seen
     assert OPTIONS_VARIABLE not in (tmp_path / "env").read_text()
-
-
-@pytest.mark.parametrize("version", NEWEST)
-def test_what_mitmproxy_starts_does_not_inherit_the_login(tmp_path: Path, version: str) -> None:
-    spy = tmp_path / "spy.py"
-    spy.write_text(
-        "import os\nfrom mitmproxy import ctx\n"
-        "def client_connected(client):\n"
-        f"    open({str(tmp_path / 'spied')!r}, 'w').write("
-        "f'{ctx.options.upstream_auth} {os.environ.get(\"" + OPTIONS_VARIABLE + "\")}')\n"
-    )
-    own = variables(tmp_path, installed(version))
-
-    async def scenario() -> None:
-        async with corporate_network(tmp_path) as net:
-            env = {**own, "HTTPS_PROXY": net.url, "SSL_CERT_FILE": str(net.ca_file)}
-            chosen = behind(tmp_path, outbound_from(env))
-            chosen = replace(chosen, more=(*chosen.more, "-s", str(spy)))
-            argv = ("sh", "-c", f"curl -sS https://{LLM}/ -o {tmp_path / 'o'}")
-            assert await recorder(chosen, env, argv).session.run() == 0
-
-    run(scenario(), limit_s=LIMIT_S)
+    # Nor does what mitmproxy itself starts inherit the login.
     assert (tmp_path / "spied").read_text() == "ann:s3cret:x None"
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -31,6 +32,7 @@ from helpers.mitm import (
     Recorded,
     authority,
     call_events,
+    confdir,
     installed,
     recorder,
     variables,
@@ -63,7 +65,7 @@ def options(folder: Path, upstream: str | None, *more: str) -> MitmOptions:
         upstream=upstream,
         to=folder / "tapes",
         hosts=("localhost",),
-        more=("--set", f"confdir={folder / 'conf'}", *more),
+        more=(*confdir(folder), *more),
     )
 
 
@@ -126,24 +128,6 @@ async def until(lines: list[str], start: str) -> None:
     raise AssertionError(lines)
 
 
-def test_a_proxy_writes_the_bundle_that_it_names(tmp_path: Path) -> None:
-    env = variables(tmp_path, installed("11"))
-
-    async def scenario() -> list[str]:
-        recorded = recorder(options(tmp_path, None), env)
-        task = begun(recorded)
-        await until(recorded.lines, "  set ")
-        os.kill(os.getpid(), signal.SIGINT)
-        await task
-        return recorded.lines
-
-    lines = run(scenario(), limit_s=LIMIT_S)
-    (named,) = [line for line in lines if " SSL_CERT_FILE=" in line]
-    bundle = Path(named.split("=")[1].split(" ")[0])
-    ca = (tmp_path / "conf" / "mitmproxy-ca-cert.pem").read_text().strip()
-    assert ca in bundle.read_text()
-
-
 def test_a_mitmproxy_that_dies_ends_the_run(tmp_path: Path) -> None:
     env = variables(tmp_path, installed("11"))
     killer = tmp_path / "killer.py"
@@ -163,56 +147,63 @@ def test_a_mitmproxy_that_dies_ends_the_run(tmp_path: Path) -> None:
     assert any("mitmproxy ended by itself (code -9)" in line for line in lines)
 
 
-@pytest.mark.parametrize("kind", ["sh", "python", "node", "openai"])
 def test_a_command_behind_mitmproxy_is_taped_without_its_help(
-    tmp_path: Path, kind: str, capfdbinary: pytest.CaptureFixture[bytes]
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     upstream = authority(tmp_path)
-    env = {**variables(tmp_path, installed("11")), "SSL_CERT_FILE": str(upstream.path)}
-    if kind == "node" and shutil.which("node") is None and not os.environ.get("CI"):
-        pytest.skip("Node.js is not installed")
-    if kind == "openai" and not PYTHON.exists() and not os.environ.get("CI"):
-        pytest.skip("the SDKs are not installed; scripts/setup clients installs them")
+    own = variables(tmp_path, installed("11"), measured=True)
+    env = {**own, "SSL_CERT_FILE": str(upstream.path)}
 
-    async def scenario() -> tuple[int | None, Recorded]:
+    async def scenario() -> tuple[int | None, Recorded, bytes]:
         async with provider(stream, tls=upstream.context) as port:
-            argv = {
-                "sh": ("sh", "-c", CURL % port),
-                "python": (sys.executable, "-c", URLLIB % port),
-                "node": ("node", "-e", FETCH % port),
-                "openai": (str(PYTHON), "-c", OPENAI_APP, f"https://localhost:{port}/v1"),
-            }[kind]
+            programs: list[tuple[str, ...]] = [("sh", "-c", CURL % port)]
+            programs.append((sys.executable, "-c", URLLIB % port))
+            expected = [b"".join(EVENTS)] * 2
+            if shutil.which("node") is not None or os.environ.get("CI"):
+                programs.append(("node", "-e", FETCH % port))
+                expected.append(b"".join(EVENTS))
+            if PYTHON.exists() or os.environ.get("CI"):
+                programs.append((str(PYTHON), "-c", OPENAI_APP, f"https://localhost:{port}/v1"))
+                expected.append(b'{"a": 1}')
+            argv = ("sh", "-ec", "\n".join(map(shlex.join, programs)))
             recorded = recorder(options(tmp_path, None, *upstream.trusted), env, argv, log=True)
-            return await recorded.session.run(), recorded
+            return await recorded.session.run(), recorded, b"".join(expected)
 
-    code, recorded = run(scenario(), limit_s=LIMIT_S)
+    code, recorded, expected = run(scenario(), limit_s=LIMIT_S)
     printed = capfdbinary.readouterr().out
     assert code == 0, recorded.lines
     assert not recorded.reporter.trouble
+    assert printed == expected
     tape = only_tape(tmp_path)
-    assert [each.body for each in tape] == [b"".join(EVENTS)]
-    assert recorded.reporter.exchanges == 1
-    assert printed == (b'{"a": 1}' if kind == "openai" else b"".join(EVENTS))
+    bodies = [each.body for each in tape]
+    assert bodies == [b"".join(EVENTS)] * recorded.reporter.exchanges
+    assert len(bodies) >= 2
     text = Path(tape.path).read_text()
     assert '"log",{"stream":"stdout"' in text
     assert text.endswith('"stop",{"reason":"child-exit","code":0}]\n')
 
 
-def test_the_command_s_exit_code_comes_back_and_nothing_is_logged_on_demand(
+def test_a_command_of_which_nothing_is_taped_has_its_exit_code_no_log_and_hosts_that_passed(
     tmp_path: Path,
 ) -> None:
+    upstream = authority(tmp_path)
     env = variables(tmp_path, installed("11"))
 
     async def scenario() -> tuple[int | None, Recorded]:
-        recorded = recorder(options(tmp_path, None), env, ("sh", "-c", "echo x; exit 7"))
-        return await recorded.session.run(), recorded
+        async with provider(stream, tls=upstream.context) as port:
+            argv = ("sh", "-c", f"curl -sk https://127.0.0.1:{port}/ -o /dev/null; echo x; exit 7")
+            chosen = replace(options(tmp_path, None, *upstream.trusted), keep="2h")
+            recorded = recorder(chosen, env, argv)
+            return await recorded.session.run(), recorded
 
     code, recorded = run(scenario(), limit_s=LIMIT_S)
     assert code == 7
-    assert recorded.lines[-3:][0] == "0 exchanges taped, 0 with findings"
-    text = Path(only_tape(tmp_path).path).read_text()
-    assert '"log"' not in text
-    assert text.endswith('"code":7}]\n')
+    assert "0 exchanges taped, 0 with findings" in recorded.lines
+    assert recorded.lines[-1] == "passed undecrypted, not taped: 127.0.0.1; --hosts NAME tapes one"
+    path = Path(only_tape(tmp_path).path)
+    assert path.name.endswith(".ring.tape")  # nothing in it is worth keeping
+    assert '"log"' not in path.read_text()
+    assert path.read_text().endswith('"code":7}]\n')
 
 
 STARTED = Started(url="http://127.0.0.1:1", tape="t/x.tape", ca=Path("/c/ca.pem"), version="11.0.2")
@@ -283,28 +274,15 @@ def test_nothing_to_tape_is_reported_with_what_was_seen(
     assert expected in line
 
 
-def test_hosts_that_passed_are_named_when_nothing_was_taped(tmp_path: Path) -> None:
-    upstream = authority(tmp_path)
-    env = variables(tmp_path, installed("11"))
-
-    async def scenario() -> list[str]:
-        async with provider(stream, tls=upstream.context) as port:
-            argv = ("sh", "-c", f"curl -sk https://127.0.0.1:{port}/ -o /dev/null")
-            recorded = recorder(options(tmp_path, None, *upstream.trusted), env, argv)
-            assert await recorded.session.run() == 0
-            return recorded.lines
-
-    assert run(scenario(), limit_s=LIMIT_S)[-1] == (
-        "passed undecrypted, not taped: 127.0.0.1; --hosts NAME tapes one"
-    )
-
-
 # What the gateway has, too: the ring, the hook, named tapes, the health listener, no bodies.
 
 
 def test_findings_pin_the_tape_run_the_hook_and_are_on_the_tape(tmp_path: Path) -> None:
     upstream = authority(tmp_path)
-    env = {**variables(tmp_path, installed("11")), "SSL_CERT_FILE": str(upstream.path)}
+    env = {
+        **variables(tmp_path, installed("11"), measured=True),
+        "SSL_CERT_FILE": str(upstream.path),
+    }
 
     async def cut(peer: Peer) -> None:
         await peer.request()
@@ -335,7 +313,7 @@ def test_findings_pin_the_tape_run_the_hook_and_are_on_the_tape(tmp_path: Path) 
 
 
 def test_old_segments_are_deleted_and_what_has_findings_is_kept(tmp_path: Path) -> None:
-    env = variables(tmp_path, installed("11"))
+    env = variables(tmp_path, installed("11"), measured=True)
 
     async def cut(peer: Peer) -> None:
         while True:
@@ -423,20 +401,12 @@ async def vanished(there: Callable[[], bool]) -> None:
     raise AssertionError("it is still there")
 
 
-def test_a_ring_without_findings_may_be_deleted(tmp_path: Path) -> None:
-    env = variables(tmp_path, installed("11"))
-
-    async def scenario() -> None:
-        chosen = replace(options(tmp_path, None), keep="2h")
-        assert await recorder(chosen, env, ("true",)).session.run() == 0
-
-    run(scenario(), limit_s=LIMIT_S)
-    assert Path(only_tape(tmp_path).path).name.endswith(".ring.tape")
-
-
 def test_a_request_names_its_tape_and_the_name_stays_here(tmp_path: Path) -> None:
     upstream = authority(tmp_path)
-    env = {**variables(tmp_path, installed("11")), "SSL_CERT_FILE": str(upstream.path)}
+    env = {
+        **variables(tmp_path, installed("11"), measured=True),
+        "SSL_CERT_FILE": str(upstream.path),
+    }
     heads: list[bytes] = []
 
     async def noting(peer: Peer) -> None:
@@ -470,27 +440,47 @@ def test_a_request_names_its_tape_and_the_name_stays_here(tmp_path: Path) -> Non
     assert recorded.reporter.exchanges == 3
 
 
-def test_what_is_told_at_the_control_address_is_what_was_taped(tmp_path: Path) -> None:
-    env = variables(tmp_path, installed("11"))
+def test_the_control_address_and_signals_serve_what_is_recorded_without_bodies(
+    tmp_path: Path,
+) -> None:
+    env = variables(tmp_path, installed("11"), measured=True)
     ready = tmp_path / "ready.json"
 
+    async def answering(peer: Peer) -> None:
+        head, _ = await peer.request()
+        if b"?silent" in head:
+            await peer.send(SSE_HEAD + chunk(EVENTS[0]))
+            with contextlib.suppress(ConnectionError):
+                await peer.reader.read()
+        else:
+            await peer.send(SSE_HEAD + b"".join(map(chunk, EVENTS)) + b"0\r\n\r\n")
+
     async def scenario() -> dict[str, object]:
-        async with provider(stream) as upstream:
-            chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
+        async with provider(answering) as upstream:
+            chosen = replace(options(tmp_path, f"http://127.0.0.1:{upstream}"), bodies=False)
             listen = Address("127.0.0.1", 0)
-            recorded = recorder(chosen, env, control=listen, ready_file=ready, bodies=False)
+            recorded = recorder(
+                *(chosen, env), control=listen, ready_file=ready, bodies=False, grace_s=300.0
+            )
             task = begun(recorded)
             await until(recorded.lines, "  health ")
             told = json.loads(ready.read_text())
-            peer = await connect(urlsplit(told["url"]).port or 0)
-            await peer.send(post())
+            port = urlsplit(told["url"]).port or 0
+            peer = await connect(port)
+            await peer.send(post(b'{"prompt": "secret"}'))
             await peer.rest_or_end()
             await until(recorded.lines, "#1 POST")
             status = await asyncio.to_thread(fetched, f"{told['control']}/status")
             metrics = await asyncio.to_thread(fetched, f"{told['control']}/metrics")
             assert b"\ndeltatape_exchanges_total 1.0\n" in metrics
-            assert b'_transferred_bytes_total{direction="request"} 2.0\n' in metrics
-            os.kill(os.getpid(), signal.SIGTERM)
+            assert b'_transferred_bytes_total{direction="request"} 20.0\n' in metrics
+            peer = await connect(port)
+            await peer.send(post(target="/v1/chat/completions?silent"))
+            await peer.until(EVENTS[0])
+            await asyncio.to_thread(until_reported, f"{told['control']}/status")
+            os.kill(os.getpid(), signal.SIGINT)
+            await until(recorded.lines, "stopping: 1 stream may go on for 300 s; Ctrl-C again cuts")
+            os.kill(os.getpid(), signal.SIGINT)
             await task
             found: dict[str, object] = json.loads(status)
             assert found["tapes"] == [told["tape"]]
@@ -499,60 +489,8 @@ def test_what_is_told_at_the_control_address_is_what_was_taped(tmp_path: Path) -
     status = run(scenario(), limit_s=LIMIT_S)
     assert (status["exchanges"], status["with_findings"], status["trouble"]) == (1, 0, None)
     assert not ready.exists()
-
-
-def test_bodies_of_requests_are_left_out_on_demand(tmp_path: Path) -> None:
-    env = variables(tmp_path, installed("11"))
-
-    async def scenario() -> None:
-        async with provider(stream) as upstream:
-            chosen = replace(options(tmp_path, f"http://127.0.0.1:{upstream}"), bodies=False)
-            recorded = recorder(chosen, env)
-            task = begun(recorded)
-            await until(recorded.lines, "  set ")
-            url = next(line for line in recorded.lines if "OPENAI_BASE_URL=" in line)
-            peer = await connect(int(url.partition("127.0.0.1:")[2].partition("/")[0]))
-            await peer.send(post(b'{"prompt": "secret"}'))
-            await peer.rest_or_end()
-            await until(recorded.lines, "#1 POST")
-            os.kill(os.getpid(), signal.SIGTERM)
-            await task
-
-    run(scenario(), limit_s=LIMIT_S)
-    (exchange,) = only_tape(tmp_path)
-    assert exchange.request.body == b""
-    assert exchange.body == b"".join(EVENTS)
-
-
-def test_streams_that_go_on_are_told_of_and_cut_on_demand(tmp_path: Path) -> None:
-    env = variables(tmp_path, installed("11"))
-    ready = tmp_path / "ready.json"
-
-    async def silent(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(SSE_HEAD + chunk(EVENTS[0]))
-        with contextlib.suppress(ConnectionError):
-            await peer.reader.read()
-
-    async def scenario() -> Recorded:
-        async with provider(silent) as upstream:
-            chosen = options(tmp_path, f"http://127.0.0.1:{upstream}")
-            listen = Address("127.0.0.1", 0)
-            recorded = recorder(chosen, env, control=listen, ready_file=ready, grace_s=300.0)
-            task = begun(recorded)
-            await until(recorded.lines, "  health ")
-            told = json.loads(ready.read_text())
-            peer = await connect(urlsplit(told["url"]).port or 0)
-            await peer.send(post())
-            await peer.until(EVENTS[0])
-            await asyncio.to_thread(until_reported, f"{told['control']}/status")
-            os.kill(os.getpid(), signal.SIGINT)
-            await until(recorded.lines, "stopping: 1 stream may go on for 300 s; Ctrl-C again cuts")
-            os.kill(os.getpid(), signal.SIGINT)
-            await task
-            return recorded
-
-    run(scenario(), limit_s=LIMIT_S)
-    (exchange,) = only_tape(tmp_path)
-    assert exchange.end is not None
-    assert exchange.end.reason is EndReason.STOPPED
+    whole, cut = only_tape(tmp_path)
+    assert whole.request.body == b""
+    assert whole.body == b"".join(EVENTS)
+    assert cut.end is not None
+    assert cut.end.reason is EndReason.STOPPED
