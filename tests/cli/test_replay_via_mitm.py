@@ -2,7 +2,7 @@
 
 import json
 import os
-import subprocess
+import re
 import sys
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from deltatape.store.reader import open_tape
 from helpers.console import called
-from helpers.mitm import NEWEST, authority, installed, ran, variables
+from helpers.mitm import NEWEST, authority, installed, ran, variables, write_ca
 from helpers.program import deltatape
 from helpers.pytest_projects import write_tape
 from helpers.taped import taped
@@ -28,55 +28,56 @@ def ask(url, text):
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())["error"]["code"]
 
-for url in sys.argv[2:]:
-    print(json.dumps(ask(url, sys.argv[1])))
+for text, url in zip(sys.argv[1::2], sys.argv[2::2]):
+    print(json.dumps(ask(url, text)))
 """
 CHAT = "https://api.openai.com/v1/chat/completions"
 OWN = "https://llm.corp.invalid/v1/chat/completions"
-"""A host that does not exist, so that a request which left this machine would fail."""
+OTHER = "https://llm.other.invalid/v1/chat/completions"
+"""Hosts that do not exist, so that a request which left this machine would fail."""
 ANSWER = b'data: {"x":1}\n\n'
 
 
-def replayed(
-    folder: Path, version: str, tape: Path, *words: str, options: tuple[str, ...] = ()
-) -> tuple[subprocess.CompletedProcess[bytes], list[list[object]]]:
-    """What an app got for a text at each URL, and how the replay ended."""
-    app = folder / "app.py"
-    app.write_text(APP)
-    env = {**variables(folder, installed(version)), "HOME": str(folder), "OPENAI_API_KEY": ""}
-    env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
-    command = (sys.executable, str(app), *words)
-    options = ("--via", "mitm", "--speed", "instant", *options)
-    done = deltatape("replay", *options, tape, "--", *command, folder=folder, env=env)
-    return done, [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.mark.parametrize("version", NEWEST)
-def test_requests_to_providers_and_to_the_hosts_of_the_tape_are_played(
+def test_requests_to_providers_to_hosts_of_the_tape_and_to_named_ones_are_played_and_never_leave(
     tmp_path: Path, version: str
 ) -> None:
     body = {"model": "m", "text": "on 2026-11-26"}
-    tape = write_tape(
+    write_tape(
         tmp_path / "x.tape",
         taped(((10, ANSWER[:5]), (20, ANSWER[5:])), body=body),
         taped(((10, ANSWER),), body=body, number=2, upstream="https://llm.corp.invalid"),
     )
-    options = ("--volatile", "date")
-    done, got = replayed(tmp_path, version, tape, "on 2026-12-03", CHAT, OWN, options=options)
-    assert got == [[200, ANSWER.decode()]] * 2, done.stderr
-    assert done.returncode == 0
-    assert b"redirect the hosts of LLM providers llm.corp.invalid, by mitmproxy" in done.stderr
-    assert b"2 played, 0 missed, 0 unplayed" in done.stderr
+    text = "on 2026-12-03"
+    asked = (*(text, CHAT), *(text, OWN), *("not on the tape", CHAT), *("not on the tape", OTHER))
+    done = deltatape(
+        *("replay", "--via", "mitm", "--speed", "instant", "--volatile", "date"),
+        *("--hosts", "*.other.invalid", "x.tape", "--", *app(tmp_path), *asked),
+        folder=tmp_path,
+        env=behind_mitmproxy(tmp_path, version),
+    )
+    played, missed = [200, ANSWER.decode()], [400, "not_on_tape"]
+    got = [json.loads(line) for line in done.stdout.splitlines()]
+    assert got == [played, played, missed, missed], done.stderr
+    assert done.returncode == 1
+    (redirected,) = re.findall(rb"redirect the hosts of LLM providers (.+), by mitm", done.stderr)
+    assert {*redirected.split()} == {b"llm.corp.invalid", b"*.other.invalid"}
+    assert b"2 played, 2 missed, 0 unplayed" in done.stderr
     assert not (tmp_path / ".deltatape").exists()
 
 
-@pytest.mark.parametrize("version", NEWEST)
-def test_what_is_not_on_the_tape_misses_and_never_leaves(tmp_path: Path, version: str) -> None:
-    tape = write_tape(tmp_path / "x.tape", taped(((10, ANSWER),), body={"model": "m", "text": "a"}))
-    done, got = replayed(tmp_path, version, tape, "b", CHAT, OWN, options=("--hosts", "*.invalid"))
-    assert got == [[400, "not_on_tape"]] * 2, done.stderr
-    assert done.returncode == 1
-    assert b"0 played, 2 missed, 1 unplayed" in done.stderr
+def app(folder: Path) -> tuple[str, str]:
+    """The command that asks; its arguments are texts and URLs."""
+    path = folder / "app.py"
+    path.write_text(APP)
+    return sys.executable, str(path)
+
+
+def behind_mitmproxy(folder: Path, version: str) -> dict[str, str]:
+    """Variables of a command that starts mitmproxy."""
+    write_ca(folder / ".mitmproxy")
+    env = {**variables(folder, installed(version)), "HOME": str(folder), "OPENAI_API_KEY": ""}
+    return {**env, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
 
 
 @pytest.mark.parametrize("version", NEWEST)
@@ -84,11 +85,8 @@ def test_what_is_not_on_the_tape_is_recorded_from_the_host_that_the_app_names(
     tmp_path: Path, version: str
 ) -> None:
     authorised = authority(tmp_path)
-    app = tmp_path / "app.py"
-    app.write_text(APP)
-    env = {**variables(tmp_path, installed(version)), "HOME": str(tmp_path)}
+    env = behind_mitmproxy(tmp_path, version)
     env |= {"OPENAI_API_KEY": "sk-fake-000000", "SSL_CERT_FILE": str(authorised.path)}
-    env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
     heads: list[bytes] = []
 
     async def stream(peer: Peer) -> None:
@@ -102,7 +100,7 @@ def test_what_is_not_on_the_tape_is_recorded_from_the_host_that_the_app_names(
             url = f"https://localhost:{port}/v1/chat/completions"
             return await ran(
                 *(sys.executable, "-m", "deltatape", "replay", "new.tape", "--mode", "auto"),
-                *("--via", "mitm", "--hosts", "localhost", "--", sys.executable, app, "hi", url),
+                *("--via", "mitm", "--hosts", "localhost", "--", *app(tmp_path), "hi", url),
                 env=env,
                 cwd=tmp_path,
             )
@@ -123,15 +121,11 @@ def test_what_is_not_on_the_tape_is_recorded_from_the_host_that_the_app_names(
 @pytest.mark.parametrize("version", NEWEST)
 def test_variations_are_played_to_an_app_that_names_its_host(tmp_path: Path, version: str) -> None:
     tape = write_tape(tmp_path / "x.tape", taped(((10, ANSWER),), body={"model": "m", "text": "a"}))
-    app = tmp_path / "app.py"
-    app.write_text(APP)
-    env = {**variables(tmp_path, installed(version)), "HOME": str(tmp_path), "OPENAI_API_KEY": ""}
-    env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
     done = deltatape(
         *("torture", tape, "--via", "mitm", "--only", "every-byte", "--only", "status-500"),
-        *("--format", "json", "--", sys.executable, str(app), "a", CHAT),
+        *("--format", "json", "--", *app(tmp_path), "a", CHAT),
         folder=tmp_path,
-        env=env,
+        env=behind_mitmproxy(tmp_path, version),
     )
     told = json.loads(done.stdout)
     assert told["problem"] == "", done.stderr

@@ -14,7 +14,7 @@ import deltatape
 from deltatape.model.exchange import EndReason, Exchange
 from deltatape.store.reader import open_tape
 from helpers.clients import AMAZON, BEDROCK, CONVERSING, PYTHON, ROOT, Sdk, available
-from helpers.mitm import NEWEST, Authority, authority, installed, variables
+from helpers.mitm import NEWEST, Authority, authority, installed, variables, write_ca
 from helpers.program import deltatape as called
 from helpers.sample_streams import CALLS
 from helpers.upstream import Peer, chunk, provider, run
@@ -87,6 +87,7 @@ def test_amazons_sdk_sees_the_same_behind_mitmproxy_and_its_calls_are_on_the_tap
 ) -> None:
     available(sdk)
     original, by = recorded(sdk), authority(tmp_path)
+    write_ca(tmp_path / ".mitmproxy")
     env = {**variables(tmp_path, installed(version)), **AMAZON, "HOME": str(tmp_path)}
     app = (*sdk.command, original.request.body.decode())
     tapes = tmp_path / "tapes"

@@ -22,7 +22,7 @@ from deltatape.wire.websocket import is_control
 from helpers.chat import choice, sse
 from helpers.clients import browse, opened
 from helpers.console import called
-from helpers.mitm import VENVS, installed, variables
+from helpers.mitm import VENVS, confdir, installed, variables
 from helpers.responses_socket import call, question, result
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, ok_response, provider, run
 from helpers.websocket import split
@@ -150,7 +150,7 @@ def test_what_mitmproxy_saves_is_imported(tmp_path: Path, version: str) -> None:
             port = free_port()
             process = await asyncio.create_subprocess_exec(
                 *(venv / "bin" / "mitmdump", "-q", "-w", "flows", "--set", "hardump=saved.har"),
-                *("--set", f"confdir={tmp_path / 'conf'}", "--listen-host", "127.0.0.1"),
+                *(*confdir(tmp_path), "--listen-host", "127.0.0.1"),
                 *("--mode", f"reverse:http://127.0.0.1:{server.port}", "--listen-port", str(port)),
                 env=variables(tmp_path, venv),
                 cwd=tmp_path,

@@ -1,4 +1,3 @@
-import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.websocket import BINARY, CLOSE, TEXT, Side, whole_messages
 from helpers.chat import choice, sse
 from helpers.imported import imported, notes, source
+from helpers.mitm import NEWEST, installed
 
-ROOT = Path(__file__).parents[2]
 ANSWER = sse(choice({"content": "hi"}, "stop"))
 
 
@@ -243,11 +242,9 @@ with open(sys.argv[1], "wb") as file:
 """
 
 
-@pytest.mark.parametrize("environment", [".venv-mitm", ".venv-mitm12"])
-def test_a_file_that_mitmproxy_wrote_is_read(tmp_path: Path, environment: str) -> None:
-    python = ROOT / environment / "bin" / "python"
-    if not python.exists() and not os.environ.get("CI"):
-        pytest.skip("no mitmproxy; scripts/setup mitm mitm12 installs it")
+@pytest.mark.parametrize("version", NEWEST)
+def test_a_file_that_mitmproxy_wrote_is_read(tmp_path: Path, version: str) -> None:
+    python = installed(version) / "bin" / "python"
     path = tmp_path / "flows"
     subprocess.run([python, "-c", WRITE, path], input=ANSWER, check=True)
     (exchange,) = imported(path.read_bytes())

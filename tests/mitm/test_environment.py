@@ -8,6 +8,7 @@ import shutil
 import ssl
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,37 +140,6 @@ def trusting(folder: Path, upstream: Authority) -> dict[str, str]:
     return {**environment(folder), "SSL_CERT_FILE": str(upstream.path)}
 
 
-def test_fetch_and_https_of_node_are_led_through_mitmproxy(tmp_path: Path) -> None:
-    upstream = authority(tmp_path)
-
-    async def scenario() -> None:
-        async with (
-            provider(stream, tls=upstream.context) as port,
-            mitmproxy(tmp_path, "11", hosts=("localhost",), more=upstream.trusted) as running,
-        ):
-            own = trusting(tmp_path, upstream)
-            bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
-            env = {**own, **proxy_variables(running.started.url, bundle, own)}
-            url = f"https://localhost:{port}/v1/chat/completions"
-            code, out, err = await node(FETCH, url, env, *MODULE)
-            assert (code, err) == (0, "")
-            assert out.encode() == b"".join(EVENTS)
-            code, out, err = await node(HTTPS, url, env)
-            assert (code, err) == (0, "")
-            assert out.encode() == b"".join(EVENTS)
-            if (CLIENTS / "node_modules" / "openai").is_dir():
-                request = json.dumps({"model": "m", "stream": True, "messages": []})
-                script = CLIENTS / "stream.mjs"
-                code, out, err = await ran(
-                    "node", script, f"https://localhost:{port}/v1", request, env=env
-                )
-                assert (code, err) == (0, "")
-                await running.ended(4)
-            await running.ended(2)
-
-    run(scenario(), limit_s=LIMIT_S)
-
-
 @contextlib.asynccontextmanager
 async def http2_provider(folder: Path) -> AsyncIterator[tuple[int, Authority]]:
     """A provider that speaks HTTP/2; its port, and who vouches for it."""
@@ -193,27 +163,48 @@ async def http2_provider(folder: Path) -> AsyncIterator[tuple[int, Authority]]:
 
 
 @pytest.mark.parametrize("version", NEWEST)
-def test_http2_of_node_is_led_through_mitmproxy_and_lets_the_process_end(
+def test_fetch_https_and_http2_of_node_are_led_through_mitmproxy_and_let_the_process_end(
     tmp_path: Path, version: str
 ) -> None:
+    upstream, both = authority(tmp_path), tmp_path / "both.pem"
+
     async def scenario() -> None:
         async with (
-            http2_provider(tmp_path) as (port, upstream),
-            mitmproxy(tmp_path, version, hosts=("localhost",), more=upstream.trusted) as running,
+            provider(stream, tls=upstream.context) as port,
+            http2_provider(tmp_path) as (http2_port, http2),
         ):
-            own = environment(tmp_path)
-            bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
-            env = {**own, **proxy_variables(running.started.url, bundle, own)}
-            for program in (HTTP2, HTTP2_CLOSING):
-                code, out, err = await node(program, f"https://localhost:{port}", env, *MODULE)
-                assert (code, err) == (0, "")
-                assert out.encode() == b"".join(EVENTS)
-            for exchange in await running.ended(2):
-                assert exchange.body == b"".join(EVENTS)
-                assert exchange.end is not None
-                assert exchange.end.reason is EndReason.COMPLETE
-                assert exchange.response is not None
-                assert (exchange.request.http, exchange.response.http) == ("2.0", "2.0")
+            both.write_bytes(upstream.path.read_bytes() + http2.path.read_bytes())
+            trusted = replace(upstream, path=both)
+            async with mitmproxy(
+                tmp_path, version, hosts=("localhost",), more=trusted.trusted
+            ) as running:
+                own = trusting(tmp_path, trusted)
+                bundle = ca_bundle(running.started.ca, tmp_path / "state", own)
+                env = {**own, **proxy_variables(running.started.url, bundle, own)}
+                base, http2_url = f"https://localhost:{port}/v1", f"https://localhost:{http2_port}"
+                for program, url, kind in (
+                    (HTTP2, http2_url, MODULE),
+                    (HTTP2_CLOSING, http2_url, MODULE),
+                    (FETCH, f"{base}/chat/completions", MODULE),
+                    (HTTPS, f"{base}/chat/completions", ()),
+                ):
+                    code, out, err = await node(program, url, env, *kind)
+                    assert (code, err) == (0, "")
+                    assert out.encode() == b"".join(EVENTS)
+                asked = 4
+                if (CLIENTS / "node_modules" / "openai").is_dir():
+                    request = json.dumps({"model": "m", "stream": True, "messages": []})
+                    script = CLIENTS / "stream.mjs"
+                    code, _, err = await ran("node", script, base, request, env=env)
+                    assert (code, err) == (0, "")
+                    asked = 6
+                exchanges = await running.ended(asked)
+                for exchange in exchanges[:2]:
+                    assert exchange.body == b"".join(EVENTS)
+                    assert exchange.end is not None
+                    assert exchange.end.reason is EndReason.COMPLETE
+                    assert exchange.response is not None
+                    assert (exchange.request.http, exchange.response.http) == ("2.0", "2.0")
 
     run(scenario(), limit_s=LIMIT_S)
 

@@ -12,7 +12,7 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.mitm.ipc import Log
 from deltatape.mitm.mitmdump import ADDON, Mitmdump, MitmOptions, arguments, find_mitmdump
-from helpers.mitm import NEWEST, VENVS, installed, mitmproxy, variables
+from helpers.mitm import NEWEST, installed, mitmproxy, variables
 from helpers.program import environment
 from helpers.upstream import connect, provider, run
 
@@ -91,7 +91,7 @@ def test_a_port_that_is_taken_is_told_like_everywhere(tmp_path: Path) -> None:
     run(scenario(), limit_s=LIMIT_S)
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_options_that_mitmproxy_does_not_know_are_reported_in_its_words(
     tmp_path: Path, version: str
 ) -> None:
@@ -118,21 +118,32 @@ def test_a_program_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     assert "No such file or directory" in refused(OPTIONS, env)
 
 
-def test_what_it_says_itself_is_relayed_however_long(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        async with mitmproxy(tmp_path, "11", more=("--verbose",)) as running:
+def test_what_it_says_itself_is_relayed_and_what_a_child_prints_is_on_the_tape(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> tuple[list[str], str]:
+        async with mitmproxy(tmp_path, "11", more=("--verbose",), measured=True) as running:
             (await connect(running.port)).close()
             await running.until(
                 lambda observed: any("client conn" in each for each in observed.lines)
             )
-            return running.observed.lines
+            running.mitmdump.send(
+                Log.of("stderr", b"SyntaxError: Unexpected end of JSON input\n", 0)
+            )
+            await running.stop("child-exit", 1)
+            return running.observed.lines, running.text()
 
-    assert any(line.startswith("mitmproxy: ") for line in run(scenario(), limit_s=LIMIT_S))
+    lines, tape = run(scenario(), limit_s=LIMIT_S)
+    assert any(line.startswith("mitmproxy: ") for line in lines)
+    assert '"log",{"stream":"stderr","line":"SyntaxError: Unexpected end of JSON input"' in tape
+
+
+def test_of_an_output_however_long_the_last_line_is_told(tmp_path: Path) -> None:
     script = "head -c 200000 /dev/zero | tr '\\0' x; echo; echo last; kill -9 $$"
     assert refused(OPTIONS, fake(tmp_path, script)).endswith("last")
 
 
-@pytest.mark.parametrize("version", VENVS)
+@pytest.mark.parametrize("version", NEWEST)
 def test_its_ca_is_awaited_to_the_end_of_the_file(tmp_path: Path, version: str) -> None:
     # Written on the first run, after it listens: for a moment the file is there and empty.
     ca = tmp_path / ".mitmproxy" / "mitmproxy-ca-cert.pem"
@@ -162,19 +173,6 @@ def test_mitmproxy_ends_when_deltatape_is_gone(tmp_path: Path, version: str) -> 
             assert running.tape().stopped
 
     run(scenario(), limit_s=LIMIT_S)
-
-
-def test_what_a_child_prints_is_on_the_tape(tmp_path: Path) -> None:
-    async def scenario() -> str:
-        async with mitmproxy(tmp_path, "11") as running:
-            running.mitmdump.send(
-                Log.of("stderr", b"SyntaxError: Unexpected end of JSON input\n", 0)
-            )
-            await running.stop("child-exit", 1)
-            return running.text()
-
-    tape = run(scenario(), limit_s=LIMIT_S)
-    assert '"log",{"stream":"stderr","line":"SyntaxError: Unexpected end of JSON input"' in tape
 
 
 def test_one_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
