@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltatape.printable import MAX_EVIDENCE, count, escape, excerpt
+from deltatape.printable import MAX_EVIDENCE, count, escape, escape_each, excerpt
 from helpers.secret_tapes import KEY, STARS
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
@@ -49,4 +49,5 @@ def test_one_is_singular() -> None:
 
 def test_what_looks_like_a_secret_is_not_shown_also_where_the_text_is_cut() -> None:
     assert escape(f"it is {KEY}\n") == f"it is {STARS}\\n"
+    assert escape_each(["\x1b", f"it is {KEY}", "東"]) == ["\\x1b", f"it is {STARS}", "東"]
     assert excerpt(f"it is {KEY}", 12) == "it is ***..."

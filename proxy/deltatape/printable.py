@@ -9,8 +9,9 @@ A report goes where the tape does not: what looks like a secret is shown as aste
 """
 
 import unicodedata
+from collections.abc import Sequence
 
-from deltatape.secret_text.search import without_secrets
+from deltatape.secret_text.search import each_without_secrets, without_secrets
 
 MAX_EVIDENCE = 200
 """Longest evidence of a finding, in characters after escaping."""
@@ -26,6 +27,11 @@ _LONG_SECRET = 256
 def escape(text: str) -> str:
     """`text` on one line, with everything that a terminal or a log could act on made visible."""
     return _visible(without_secrets(text))
+
+
+def escape_each(texts: Sequence[str]) -> list[str]:
+    """Return `texts`, each as `escape` returns it; many together take a fraction of the time."""
+    return [_visible(text) for text in each_without_secrets(texts)]
 
 
 def _visible(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.secret_text.search import without_secrets
+from deltatape.secret_text.search import each_without_secrets, without_secrets
 from helpers.leaks import SPELLINGS
 from helpers.secret_tapes import KEY, STARS
 
@@ -75,9 +75,18 @@ def test_escapes_of_escapes_are_undone_sixteen_times(times: int, *, is_hidden: b
     assert (without_secrets(deep) != deep) is is_hidden
 
 
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=6).map("".join)
+
+
 @settings(max_examples=200)
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=6).map("".join))
+@given(TEXTS)
 def test_whatever_the_text_its_length_in_bytes_stays_and_nothing_is_left(text: str) -> None:
     done = without_secrets(text)
     assert len(done.encode("utf-8", "surrogatepass")) == len(text.encode("utf-8", "surrogatepass"))
     assert without_secrets(done) == done
+
+
+@settings(max_examples=200)
+@given(st.lists(TEXTS, max_size=6))
+def test_texts_that_are_searched_together_change_as_each_does_alone(texts: list[str]) -> None:
+    assert each_without_secrets(texts) == [without_secrets(text) for text in texts]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rich.cells import cell_len
 
 from deltatape.model.finding import Severity
-from deltatape.printable import escape
+from deltatape.printable import escape, escape_each
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -40,13 +40,14 @@ LEAST = 10
 """A column is not cut to less."""
 _MORE = "..."
 _GAP = "  "
+_BETWEEN = StyledText(_GAP)
 _NOTHING: Mapping[int, int] = MappingProxyType({})
 
 
 def plain(lines: Iterable[Line]) -> str:
     """`lines` as text without styles, each ended by a line feed."""
     return "".join(
-        "".join(escape(segment.text) for segment in line).rstrip() + "\n" for line in lines
+        "".join(segment.text for segment in line).rstrip() + "\n" for line in _escaped([*lines])
     )
 
 
@@ -55,9 +56,9 @@ def styled(lines: Iterable[Line]) -> "Text":
     from rich.text import Text  # noqa: PLC0415 - what goes to no terminal does not wait for it
 
     text = Text(overflow="fold")
-    for line in lines:
+    for line in _escaped([*lines]):
         for segment in line:
-            text.append(escape(segment.text), style=segment.style or None)
+            text.append(segment.text, style=segment.style or None)
         text.append("\n")
     if text:  # cropping nothing is an error
         text.right_crop()
@@ -71,20 +72,19 @@ def line(*pieces: Cell) -> Line:
 
 def measured(whole: Line) -> int:
     """Return the width of `whole` in columns."""
-    return sum(cell_len(escape(segment.text)) for segment in whole)
+    (shown,) = _escaped([whole])
+    return _measured(shown)
 
 
 def cropped(whole: Line, width: int = WIDTH) -> Line:
     """Cut `whole` to `width` columns, with `...` if it was longer."""
-    shown = [StyledText(escape(segment.text), segment.style) for segment in whole]
-    left = width if measured(whole) <= width else width - len(_MORE)
+    (shown,) = _escaped([whole])
+    left = width if _measured(shown) <= width else width - len(_MORE)
     pieces: list[StyledText] = []
     for segment in shown:
         pieces.append(StyledText(_leading(segment.text, left), segment.style))
-        left -= cell_len(segment.text)
-    if pieces != shown:
-        pieces.append(StyledText(_MORE, DIM))
-    return tuple(pieces)
+        left -= _columns(segment.text)
+    return tuple(pieces) if tuple(pieces) == shown else (*pieces, StyledText(_MORE, DIM))
 
 
 def wrapped(text: str, indent: int, style: str = "", width: int = WIDTH) -> list[Line]:
@@ -95,18 +95,18 @@ def wrapped(text: str, indent: int, style: str = "", width: int = WIDTH) -> list
 
 def _pieces(text: str, width: int) -> list[str]:
     """Wrap `text` into lines of `width` columns."""
-    if cell_len(text) == len(text):
+    if _columns(text) == len(text):
         return textwrap.wrap(text, width, break_on_hyphens=False)
     lines, current = [], ""
     for word in text.split():
         joined = f"{current} {word}" if current else word
-        if cell_len(joined) <= width:
+        if _columns(joined) <= width:
             current = joined
             continue
         if current:
             lines.append(current)
         current = word
-        while cell_len(current) > width:
+        while _columns(current) > width:
             front = _leading(current, width) or current[0]
             lines.append(front)
             current = current[len(front) :]
@@ -143,7 +143,7 @@ def table(
         give: the columns to shorten on a narrow page, the widest first, each with its least width.
             If that is not enough, lines are cut.
     """
-    cells = [[_cell(cell) for cell in row] for row in rows]
+    cells = _escaped([line(*row) for row in rows])
     widths = column_widths(cells)
     if width is not None:
         widths = _fitting(widths, width - indent - len(_GAP) * (len(widths) - 1), give)
@@ -151,13 +151,19 @@ def table(
     for row in cells:
         pieces = [StyledText(" " * indent)]
         for column, cell in enumerate(row):
-            text = _cut(cell.text, widths[column])
+            text = cell.text
+            taken = _columns(text)
+            if taken > widths[column]:
+                text = _leading(text, widths[column] - len(_MORE)) + _MORE
+                taken = _columns(text)
+            blanks = " " * (widths[column] - taken)
             last = column == len(widths) - 1 and column not in right
-            blanks = " " * (widths[column] - cell_len(text))
             padded = blanks + text if column in right else text + blanks
-            pieces += [StyledText(text if last else padded, cell.style), StyledText(_GAP)]
+            pieces += [StyledText(text if last else padded, cell.style), _BETWEEN]
         whole = tuple(pieces[:-1])
-        lines.append(whole if width is None else cropped(whole, width))
+        if width is not None and _measured(whole) > width:
+            whole = cropped(whole, width)
+        lines.append(whole)
     return lines
 
 
@@ -165,7 +171,7 @@ def column_widths(rows: Sequence[Sequence[StyledText]]) -> list[int]:
     """Return the width of each column's widest cell, escaped."""
     columns = max((len(row) for row in rows), default=0)
     return [
-        max(cell_len(row[column].text) for row in rows if column < len(row))
+        max(_columns(row[column].text) for row in rows if column < len(row))
         for column in range(columns)
     ]
 
@@ -207,22 +213,31 @@ def _fitting(widths: Sequence[int], room: int, give: Mapping[int, int]) -> list[
     return list(fitting.values())
 
 
-def _cut(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else _leading(text, width - len(_MORE)) + _MORE
-
-
 def _leading(text: str, width: int) -> str:
     """Return the characters of the front that fit; some take two columns."""
-    if cell_len(text) <= width:
+    if _columns(text) <= width:
         return text
-    ends = accumulate(map(cell_len, text))
+    ends = accumulate(map(_columns, text))
     return text[: sum(1 for end in ends if end <= width)]
 
 
-def _cell(cell: Cell) -> StyledText:
-    """Return a cell as shown, so that its width is known."""
-    segment = cell if isinstance(cell, StyledText) else StyledText(cell)
-    return StyledText(escape(segment.text), segment.style)
+def _columns(text: str) -> int:
+    """Return how many columns `text` takes."""
+    return len(text) if text.isascii() and text.isprintable() else cell_len(text)
+
+
+def _measured(shown: Line) -> int:
+    return sum(_columns(segment.text) for segment in shown)
+
+
+def _escaped(lines: Sequence[Line]) -> list[Line]:
+    """Return `lines` as shown, so that their widths are known."""
+    texts = [segment.text for line in lines for segment in line]
+    shown = escape_each(texts)
+    if shown == texts:
+        return [*lines]
+    each = iter(shown)
+    return [tuple(StyledText(next(each), segment.style) for segment in line) for line in lines]
 
 
 _EMPHASES = {"trouble": STYLES[Severity.ERROR], "label": DIM, "good": GOOD}

@@ -10,7 +10,7 @@ short escapes stay: JSON stays JSON, and lines stay lines.
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deltatape.secret_text.escaped_text import (
@@ -97,6 +97,19 @@ def without_secrets(text: str) -> str:
     if len(text) < _SHORTEST:
         return text
     return _cached(text) if len(text) < _CACHED else _overwritten(text)
+
+
+def each_without_secrets(texts: Sequence[str]) -> list[str]:
+    """Return `texts`, each as `without_secrets` returns it.
+
+    Most have no secret: they are searched together, which takes a fraction of the time.
+    """
+    if len(texts) <= 1:
+        return [without_secrets(text) for text in texts]
+    if not may_hold_secret("\n".join(texts).encode("utf-8", "surrogatepass")):
+        return [*texts]
+    half = len(texts) // 2
+    return [*each_without_secrets(texts[:half]), *each_without_secrets(texts[half:])]
 
 
 def _overwritten(text: str) -> str:
