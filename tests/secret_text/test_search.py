@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltatape.secret_text.search import each_without_secrets, without_secrets
+from deltatape.secret_text.search import each_without_secrets, secret_strings, without_secrets
 from helpers.leaks import SPELLINGS
 from helpers.secret_tapes import KEY, STARS
 
@@ -90,3 +90,10 @@ def test_whatever_the_text_its_length_in_bytes_stays_and_nothing_is_left(text: s
 @given(st.lists(TEXTS, max_size=6))
 def test_texts_that_are_searched_together_change_as_each_does_alone(texts: list[str]) -> None:
     assert each_without_secrets(texts) == [without_secrets(text) for text in texts]
+
+
+def test_the_secrets_of_a_json_value_are_found_in_each_string_that_is_looked_at() -> None:
+    value = {"a": [{"b": ("x", f"key {KEY}")}, KEY, 1, None], "c": "a text"}
+    assert secret_strings(value) == {f"key {KEY}": f"key {STARS}", KEY: STARS}
+    assert secret_strings(value, 1) == {}
+    assert secret_strings(value["c"]) == {}

@@ -15,7 +15,7 @@ from deltatape.cli.terminal import say
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import UsageError
 from deltatape.exporters.copies import COPIES, copied
-from deltatape.inspector.documents import LONGEST, MOST, cut_to
+from deltatape.inspector.documents import LONGEST, MOST, cuts
 from deltatape.model.exchange_row import ExchangeRow
 from deltatape.model.explanation import Explanation
 from deltatape.render.exchange_rows import row_object
@@ -100,8 +100,8 @@ _FITS = ((LONGEST, MOST), (16_384, 2_000), (2_048, 1_000), (256, 500))
 def _small(document: Mapping[str, object]) -> str:
     """Return a document without secrets, and without the rest of what is too long for a page."""
     text = ""
-    for longest, most in _FITS:
-        text = json.dumps(cut_to(document, longest, most), separators=(",", ":"))
+    for shorter in cuts(document, _FITS):
+        text = json.dumps(shorter, separators=(",", ":"))
         if len(text) <= _MAX_CHARACTERS:
             break
     return text.replace("\x7f", "\\u007f")

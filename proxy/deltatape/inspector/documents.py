@@ -9,7 +9,7 @@ and values too long for a page are cut. Beside the members that were cut, `"cut"
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import BinaryIO
@@ -27,7 +27,7 @@ from deltatape.render.explanation import explanation_object
 from deltatape.render.json_document import VERSION
 from deltatape.render.show import surrounded_object
 from deltatape.render.steps import steps_object
-from deltatape.secret_text.search import without_secrets
+from deltatape.secret_text.search import secret_strings
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording
 from deltatape.store.surroundings import is_large, surroundings
@@ -230,15 +230,18 @@ def _located(explanation: Explanation, tape: Tape) -> Explanation:
 class _ForPages:
     """Cuts a document for a page, and hides secrets; see the module."""
 
-    def __init__(self, place: TapePlace | None, longest: int, most: int) -> None:
+    def __init__(
+        self, place: TapePlace | None, longest: int, most: int, secrets: Mapping[str, str]
+    ) -> None:
         self._place = place
         self._longest, self._most = longest, most
+        self._secrets = secrets
 
     def member(self, value: object) -> object:
         """Return a member of a document, or all of it."""
         match value:
             case str():
-                return without_secrets(value)[: self._longest]
+                return self._secrets.get(value, value)[: self._longest]
             case dict():
                 made = {key: self.member(each) for key, each in value.items()}
                 tape = made.get("tape")
@@ -273,12 +276,19 @@ def cut(document: object, place: TapePlace | None = None, *, full: bool = False)
         full: whether to keep all of what is long.
     """
     longest, most = (sys.maxsize, sys.maxsize) if full else (LONGEST, MOST)
-    return _ForPages(place, longest, most).member(document)
+    return _ForPages(place, longest, most, secret_strings(document, most)).member(document)
 
 
-def cut_to(document: object, longest: int, most: int) -> object:
-    """Return a document as `cut` does, with texts and lists of at most these lengths."""
-    return _ForPages(None, longest, most).member(document)
+def cuts(document: object, sizes: Sequence[tuple[int, int]]) -> Iterator[object]:
+    """Yield a document as `cut` returns it, ever shorter.
+
+    Args:
+        document: as a command prints it.
+        sizes: the longest text and the longest list, at first and each time after that.
+    """
+    secrets = secret_strings(document, sizes[0][1])
+    for longest, most in sizes:
+        yield _ForPages(None, longest, most, secrets).member(document)
 
 
 def _problem(status: int, what: str) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from deltatape.render.ci_log import inert_text
-from deltatape.secret_text.search import without_secrets
+from deltatape.secret_text.search import secret_strings
 
 if TYPE_CHECKING:
     from deltatape.diagnose.check_tape import TapeReport
@@ -55,14 +55,15 @@ def inert_members(value: Mapping[str, object], margin: str) -> str:
     fifth of the time.
     """
     members = f",\n{margin} ".join(
-        f'"{key}": {_ENCODER.encode(_hidden(member))}' for key, member in value.items()
+        f'"{key}": {_ENCODER.encode(member)}' for key, member in hidden_object(value).items()
     )
     return _inert(f"{margin}{{\n{margin} {members}\n{margin}}}")
 
 
 def hidden_object(value: Mapping[str, object]) -> dict[str, object]:
     """Return `value` with asterisks for what looks like a secret in its strings, to be written."""
-    return {key: _hidden(member) for key, member in value.items()}
+    secrets = secret_strings([*value.values()])
+    return {key: _replaced(member, secrets) for key, member in value.items()}
 
 
 def inert_line(value: object) -> str:
@@ -72,13 +73,19 @@ def inert_line(value: object) -> str:
 
 def _hidden(value: object) -> object:
     """Return `value` with asterisks for what looks like a secret in its strings."""
+    return _replaced(value, secret_strings(value))
+
+
+def _replaced(value: object, texts: Mapping[str, str]) -> object:
+    if not texts:
+        return value
     match value:
         case str():
-            return without_secrets(value)
+            return texts.get(value, value)
         case list() | tuple():
-            return [_hidden(element) for element in value]
+            return [_replaced(element, texts) for element in value]
         case dict():
-            return {key: _hidden(member) for key, member in value.items()}
+            return {key: _replaced(member, texts) for key, member in value.items()}
         case _:
             return value
 

@@ -31,7 +31,7 @@ from deltatape.render.lines import (
 )
 from deltatape.render.numbers import NO_TIMES, seconds, since_request
 from deltatape.render.show import fragments_without_secrets
-from deltatape.secret_text.search import without_secrets
+from deltatape.secret_text.search import each_without_secrets
 
 _DIFFERS = "red"
 _SAME = StyledText("the same", DIM)
@@ -141,23 +141,23 @@ class _Piece(NamedTuple):
 def _without_secrets(steps: Sequence[BuildStep]) -> list[list[CallChange]]:
     """Return the changes of each step without secrets: not even those that come in pieces."""
     found = [list(step.changes) for step in steps]
+    grown: list[list[_Piece]] = []
     growing: dict[int, list[_Piece]] = {}
     for number, step in enumerate(steps):
         for place, change in enumerate(step.changes):
-            if not change.kept:
-                _hide(growing.pop(change.call, ()), found)
-            piece = _Piece(number, place, change.added)
-            growing.setdefault(change.call, []).append(piece)
-    for pieces in growing.values():
-        _hide(pieces, found)
+            if not change.kept or change.call not in growing:
+                growing[change.call] = []
+                grown.append(growing[change.call])
+            growing[change.call].append(_Piece(number, place, change.added))
+    wholes = ["".join(piece.added for piece in pieces) for pieces in grown]
+    for pieces, whole, shown in zip(grown, wholes, each_without_secrets(wholes), strict=True):
+        if shown != whole:
+            _hide(pieces, whole, found)
     return found
 
 
-def _hide(pieces: Sequence[_Piece], found: list[list[CallChange]]) -> None:
+def _hide(pieces: Sequence[_Piece], whole: str, found: list[list[CallChange]]) -> None:
     """Overwrite the secrets in arguments that came piece by piece."""
-    whole = "".join(piece.added for piece in pieces)
-    if without_secrets(whole) == whole:
-        return
     shown = fragments_without_secrets(whole, ((piece.step, piece.added) for piece in pieces))
     for piece, part in zip(pieces, shown, strict=True):
         change = found[piece.step][piece.place]

@@ -10,6 +10,7 @@ short escapes stay: JSON stays JSON, and lines stay lines.
 
 import functools
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -110,6 +111,34 @@ def each_without_secrets(texts: Sequence[str]) -> list[str]:
         return [*texts]
     half = len(texts) // 2
     return [*each_without_secrets(texts[:half]), *each_without_secrets(texts[half:])]
+
+
+def secret_strings(value: object, most: int = sys.maxsize) -> dict[str, str]:
+    """Return the strings in a JSON value that have secrets, each with what to show instead.
+
+    Args:
+        value: as the JSON encoder takes it.
+        most: how many elements of each list are searched.
+    """
+    found: dict[str, None] = {}
+    _add_strings(value, most, found)
+    texts = [*found]
+    pairs = zip(texts, each_without_secrets(texts), strict=True)
+    return {text: shown for text, shown in pairs if shown != text}
+
+
+def _add_strings(value: object, most: int, found: dict[str, None]) -> None:
+    match value:
+        case str():
+            found[value] = None
+        case dict():
+            for member in value.values():
+                _add_strings(member, most, found)
+        case list() | tuple():
+            for element in value[:most]:
+                _add_strings(element, most, found)
+        case _:
+            pass
 
 
 def _overwritten(text: str) -> str:
