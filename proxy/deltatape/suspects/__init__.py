@@ -48,7 +48,7 @@ def reads_rightly(stream: DeliveredResponse, suspect: Suspect) -> bool:
 
 def matrix(stream: DeliveredResponse) -> tuple[PresetResult, ...]:
     """Return the result of each preset of this dialect on the stream; () for other dialects."""
-    return () if stream.family is None else rows(ClientRunner(stream))
+    return () if stream.family is None else tuple(rows(ClientRunner(stream)))
 
 
 __all__ = [

@@ -289,9 +289,8 @@ class PresetResult:
     """What it does with this stream, as a sentence after "it"; "" if it reads it correctly."""
 
 
-def rows(runner: ClientRunner) -> tuple[PresetResult, ...]:
-    """Return a row per preset of this dialect, in order, while there is time."""
-    found = []
+def rows(runner: ClientRunner) -> Iterator[PresetResult]:
+    """Yield a row per preset of this dialect, in order, while there is time."""
     reference, ids = runner.stream.calls, runner.stream.ids
     for preset in PRESETS:
         if runner.spent > WORK_LIMIT:
@@ -301,8 +300,7 @@ def rows(runner: ClientRunner) -> tuple[PresetResult, ...]:
             made = runner.reading(client, outcome)
             right = equal(outcome.calls, reference, ids) and not outcome.thrown
             says = "" if right else describe(runner, client, outcome)
-            found.append(PresetResult(name=preset.name, made=made, differs=not right, says=says))
-    return tuple(found)
+            yield PresetResult(name=preset.name, made=made, differs=not right, says=says)
 
 
 # A client's calls, compared with those that an application repeats.

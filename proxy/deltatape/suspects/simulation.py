@@ -345,7 +345,7 @@ class ClientRunner:
             texts += outcome.texts
         return texts[:_TEXTS]
 
-    @property
+    @cached_property
     def _has_empty_arguments(self) -> bool:
         return any(not call.arguments.strip() for call in self.stream.calls)
 

@@ -9,6 +9,7 @@ Other than in the search, no runs of fragments are joined, however long the stre
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from deltatape.model.reply import Reply
 from deltatape.model.request_summary import RepeatedCall
@@ -83,7 +84,7 @@ def step_presets(runner: ClientRunner, limit: int) -> Iterator[SteppedClient]:
     """
     limit = max(1, min(limit, _MOST_STEPS // (len(runner.steps) + 1)))
     presets = {preset.name: preset for preset in PRESETS}
-    for row in [row for row in rows(runner) if row.differs][:limit]:
+    for row in islice((row for row in rows(runner) if row.differs), limit):
         preset = presets[row.name]
         unit, steps = step_client(runner, runner.clients_of(preset)[0])
         yield SteppedClient(
