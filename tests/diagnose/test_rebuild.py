@@ -11,6 +11,7 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.reply import CallStatus, Reply
 from deltatape.model.stream import Format
 from helpers.chat import FINISH, URL, calls, choice, entry, request, sse
+from helpers.json_values import json_values
 
 CALL = calls(entry(0, "c1", name="get", arguments=""))
 
@@ -103,18 +104,11 @@ def test_no_body_makes_rebuilding_raise(body: bytes, status: int) -> None:
     assert len(rebuild(exchange(body, status=status)).choices) >= 1
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "a", "{}", '{"a":']),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["index", "id", "function", "name", "arguments", "delta", "message"])
-            | st.sampled_from(["tool_calls", "function_call", "content", "finish_reason", "error"]),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
+JSON = json_values(
+    st.integers(-2, 3) | st.sampled_from(["", "a", "{}", '{"a":']),
+    st.sampled_from(["index", "id", "function", "name", "arguments", "delta", "message"])
+    | st.sampled_from(["tool_calls", "function_call", "content", "finish_reason", "error"]),
+    12,
 )
 ENTRY = st.fixed_dictionaries(
     {},

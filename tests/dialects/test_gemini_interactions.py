@@ -17,6 +17,7 @@ from deltatape.model.request_summary import (
 )
 from helpers.chat import codes, told
 from helpers.gemini import INTERACTIONS, interaction, spoken
+from helpers.json_values import json_values
 
 TEXT = interaction("step.delta", index=0, delta={"type": "text", "text": "Hi"})
 KEYS = ("arguments", "content", "id", "index", "name", "status", "summary", "text", "type")
@@ -117,12 +118,8 @@ def test_new_and_empty_events_are_ignored(known: object) -> None:
     assert codes(spoken(known, TEXT, completed("completed"))) == []
 
 
-NESTED = st.recursive(
-    st.none() | st.booleans() | st.integers(0, 3) | st.text(max_size=3) | st.sampled_from(WORDS),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
-    ),
-    max_leaves=12,
+NESTED = json_values(
+    st.integers(0, 3) | st.text(max_size=3) | st.sampled_from(WORDS), st.sampled_from(KEYS), 12
 )
 
 
@@ -398,13 +395,8 @@ def test_calls_keep_their_source_and_turns_are_taken_apart() -> None:
     assert len({one.digest for one in history}) == len(history)
 
 
-REQUEST_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(REQUEST_WORDS),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(REQUEST_WORDS), inner, max_size=4)
-    ),
-    max_leaves=12,
+REQUEST_VALUES = json_values(
+    st.integers() | st.sampled_from(REQUEST_WORDS), st.sampled_from(REQUEST_WORDS), 12
 )
 
 

@@ -8,6 +8,7 @@ from deltatape.diagnose.decode import decode
 from deltatape.model.stream import Event
 from deltatape.vary.spelling import escaped, reversed_members, spaced
 from helpers.eventstream import message
+from helpers.json_values import json_values
 from helpers.mutated import STEMS, imported, made, pieces, recorded, varied
 
 NDJSON = b'{"a":1}\n{"b":2}\n'
@@ -166,11 +167,7 @@ def test_binary_messages_have_a_header_that_nobody_knows() -> None:
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-999, 999) | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=12,
-)
+VALUES = json_values(st.integers(-999, 999) | TEXTS, TEXTS, 12)
 OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=4)
 
 

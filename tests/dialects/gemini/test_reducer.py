@@ -12,6 +12,7 @@ from deltatape.model.reply import CallKind, CallStatus, Reply
 from deltatape.model.request_summary import NOTHING_ASKED
 from helpers.chat import codes, told
 from helpers.gemini import MODEL, STOP, call, candidate, events, piece, pieces, reply_to
+from helpers.json_values import json_values
 
 KEYS = ("args", "id", "jsonPath", "name", "numberValue", "partialArgs", "stringValue", "text")
 WORDS = ("$.a", "$.a[0]", "$['b']", "f", True)
@@ -130,12 +131,8 @@ def test_a_stream_cut_anywhere_is_not_terminated() -> None:
     assert reply_to(*chunks).terminated
 
 
-NESTED = st.recursive(
-    st.none() | st.booleans() | st.integers(0, 3) | st.text(max_size=3) | st.sampled_from(WORDS),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
-    ),
-    max_leaves=12,
+NESTED = json_values(
+    st.integers(0, 3) | st.text(max_size=3) | st.sampled_from(WORDS), st.sampled_from(KEYS), 12
 )
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from deltatape.dialects.gemini.request import DEPTH_LIMIT, json_schema, method_of, read_request
 from deltatape.model.request_summary import NOTHING_ASKED, RepeatedCall, RequestSummary, ToolSpec
+from helpers.json_values import json_values
 
 PATH = "/v1beta/models/gemini-x:generateContent"
 USER = {"role": "user", "parts": [{"text": "Hi "}, {"text": "you"}]}
@@ -153,13 +154,7 @@ def test_wrong_types_raise_nothing(contents: object) -> None:
     assert all(one.text == "" for one in asked(contents=contents, tools=5).history)
 
 
-NESTED = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
+NESTED = json_values(st.integers() | st.sampled_from(WORDS), st.sampled_from(WORDS), 12)
 
 
 @given(st.dictionaries(st.sampled_from(WORDS), NESTED, max_size=6))

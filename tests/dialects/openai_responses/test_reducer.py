@@ -8,6 +8,7 @@ from deltatape.diagnose.check import check
 from deltatape.diagnose.rebuild import rebuild
 from deltatape.dialects.openai_responses.reducer import ResponsesReducer
 from deltatape.model.request_summary import NOTHING_ASKED
+from helpers.json_values import json_values
 from helpers.responses import (
     added,
     call,
@@ -213,13 +214,10 @@ def test_pieces_without_text_are_nothing() -> None:
     assert reply_to(*events).choices[0].pieces == ()
 
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers(-1, 3) | st.sampled_from(["", "x", "fc_1", "call_1"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["id", "type", "text", "arguments"]), inner, max_size=3)
-    ),
-    max_leaves=6,
+JUNK = json_values(
+    st.integers(-1, 3) | st.sampled_from(["", "x", "fc_1", "call_1"]),
+    st.sampled_from(["id", "type", "text", "arguments"]),
+    6,
 )
 
 
