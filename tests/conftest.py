@@ -84,14 +84,16 @@ def s3(_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
 
 
 _SLOWEST = (
+    *("page/test_exchange.py", "page/test_overview.py", "page/test_report.py"),
+    *("page/test_trends.py", "page/test_bug.py", "page/test_live.py"),
     *("test_bench.py", "scan/test_many_exchanges.py", "clients/test_sdk_table.py"),
     *("record/test_handover.py", "clients/test_litellm_proxy.py", "ship/test_shipper.py"),
     *("record/test_workers.py", "incidents/test_replayed.py", "test_fleet_figures.py"),
-    *("page/test_exchange.py", "page/test_overview.py", "test_secrets.py", "test_soak.py"),
+    *("test_secrets.py", "test_soak.py"),
     *("clients/test_mcp.py", "clients/test_openai.py", "test_recordings.py"),
     *("scan/test_engine.py", "scan/test_join.py", "clients/test_litellm_log.py"),
-    *("page/test_report.py", "page/test_trends.py", "page/test_bug.py", "scan/test_joined.py"),
-    *("inspector/test_recordings.py", "store/test_packing.py", "clients/test_bedrock.py"),
+    *("scan/test_joined.py", "inspector/test_recordings.py"),
+    *("store/test_packing.py", "clients/test_bedrock.py"),
     *("test_recordings_and_rules.py", "clients/test_sdk_torture.py", "clients/test_sdks.py"),
     *("incidents/test_apps.py", "test_ci_projects.py", "clients/test_suspect_apps.py"),
     *("mitm/test_run.py", "mitm/test_recorder.py", "live/test_killed_analyst.py"),
@@ -109,6 +111,8 @@ _SLOWEST = (
     *("conversation/test_check.py", "secret_text/test_prefilter.py", "dialects/test_corpus.py"),
 )
 """Files that take longest: they go first, so that no process is left alone with one in the end."""
+_TOGETHER = ("tests/page",)
+"""Folders whose files share what takes long to start: one process takes those that are adjacent."""
 _RANK = {name: rank for rank, name in enumerate(_SLOWEST)}
 _TESTS = Path(__file__).parent
 
@@ -129,7 +133,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no type information
-    """A process takes the tests of a file that follow each other.
+    """A process takes the tests of a file, or of a folder, that follow each other.
 
     Its exhaustive tests come later. Those of a program in several versions are apart as well.
     """
@@ -141,10 +145,15 @@ class _Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no type i
     def _split_scope(self, nodeid: str) -> str:
         if not self._scopes:
             runs = Counter[str]()
-            for file, tests in groupby(self.collection, lambda test: test.partition("::")[0]):
+            for file, tests in groupby(self.collection, _file):
                 self._scopes |= {test: f"{file} {runs[file]}{_version(test)}" for test in tests}
                 runs[file] += 1
         return self._scopes[nodeid]
+
+
+def _file(test: str) -> str:
+    file = test.partition("::")[0]
+    return next((each for each in _TOGETHER if file.startswith(f"{each}/")), file)
 
 
 def _version(test: str) -> str:

@@ -10,14 +10,14 @@ from helpers.inspected import Page, inspected
 INCIDENTS = ROOT / "recordings" / "incidents"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium; not for longer than a file, since other tests run event loops of their own."""
+    """Chromium; for this folder alone, since other tests run event loops of their own."""
     with chromium() as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def incidents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A server on the incidents, all in its index."""
     with inspected(INCIDENTS, tmp_path_factory.mktemp("index") / "index") as page:

@@ -1,0 +1,1 @@
+"""A package: its tests have one Chromium, and one server on the incidents."""
