@@ -75,7 +75,6 @@ STORIES = {
     "itinerary-fixed.tape#1": Told("Healthy", "", "", "None"),
 }
 BROKEN = "itinerary-broken.tape#1"
-SOME = ("stall-before-arguments.tape#1", "itinerary-fixed.tape#1")
 
 
 def written(tape: str | Path, folder: Path, *options: str) -> Path:
@@ -85,22 +84,40 @@ def written(tape: str | Path, folder: Path, *options: str) -> Path:
     return folder / "why.html"
 
 
-@contextmanager
-def report(
-    browser: Browser, name: str, folder: Path, *, width: int = 1280, theme: str = "light"
-) -> Iterator[Seen]:
-    path = written(INCIDENTS / name, folder)
-    with opened(browser, path.as_uri(), width=width, theme=theme) as seen:
-        seen.page.wait_for_selector("#verdict")
-        yield seen
+class Reports:
+    """The reports on `TAPE#N` of the incidents, each written once."""
+
+    def __init__(self, browser: Browser, folder: Path) -> None:
+        self.browser = browser
+        self._folder = folder
+        self._paths: dict[str, Path] = {}
+
+    def path(self, name: str) -> Path:
+        if name not in self._paths:
+            folder = self._folder / str(len(self._paths))
+            folder.mkdir()
+            self._paths[name] = written(INCIDENTS / name, folder)
+        return self._paths[name]
+
+    @contextmanager
+    def shown(self, name: str, *, width: int = 1280, theme: str = "light") -> Iterator[Seen]:
+        url = self.path(name).as_uri()
+        with opened(self.browser, url, width=width, theme=theme) as seen:
+            seen.page.wait_for_selector("#verdict")
+            yield seen
+
+
+@pytest.fixture(scope="module")
+def reports(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    return Reports(browser, tmp_path_factory.mktemp("reports"))
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_report_says_who_what_where_and_what_to_change_and_asks_nobody(
-    browser: Browser, name: str, tmp_path: Path
+    name: str, reports: Reports
 ) -> None:
     told = STORIES[name]
-    with report(browser, name, tmp_path) as seen:
+    with reports.shown(name) as seen:
         shown = seen.text(".conclusion")
         assert told.verdict in shown
         assert told.code in shown
@@ -111,11 +128,11 @@ def test_a_report_says_who_what_where_and_what_to_change_and_asks_nobody(
         assert len(seen.requests) == 1
         assert seen.problems == []
         assert Path(name).name in seen.page.title()
-    assert (tmp_path / "why.html").stat().st_size < MAX_BYTES
+    assert reports.path(name).stat().st_size < MAX_BYTES
 
 
-def test_the_app_s_mistake_is_shown_fragment_by_fragment(browser: Browser, tmp_path: Path) -> None:
-    with report(browser, BROKEN, tmp_path) as seen:
+def test_the_app_s_mistake_is_shown_fragment_by_fragment(reports: Reports) -> None:
+    with reports.shown(BROKEN) as seen:
         rows = seen.page.locator(".wire-row")
         assert "here it goes wrong" in rows.nth(3).inner_text()
         suspect, right = seen.page.locator(".client").all()
@@ -130,8 +147,8 @@ def test_the_app_s_mistake_is_shown_fragment_by_fragment(browser: Browser, tmp_p
         assert "".join(mixed) == '{"trip_id": "LIS-2027"}'
 
 
-def test_one_steps_through_the_fragments_by_keys(browser: Browser, tmp_path: Path) -> None:
-    with report(browser, BROKEN, tmp_path) as seen:
+def test_one_steps_through_the_fragments_by_keys(reports: Reports) -> None:
+    with reports.shown(BROKEN) as seen:
         press = seen.page.keyboard.press
         present = seen.page.locator(".wire-row[aria-current]")
         press(".")
@@ -147,8 +164,8 @@ def test_one_steps_through_the_fragments_by_keys(browser: Browser, tmp_path: Pat
         assert "Step on through the fragments" in seen.text("dialog")
 
 
-def test_where_nothing_came_is_to_scale(browser: Browser, tmp_path: Path) -> None:
-    with report(browser, "stall-before-arguments.tape#1", tmp_path) as seen:
+def test_where_nothing_came_is_to_scale(reports: Reports) -> None:
+    with reports.shown("stall-before-arguments.tape#1") as seen:
         assert "12.01 s without progress" in seen.drawn(".axis-plot")
         assert "12.01 s of silence after 405 ms" in seen.text(".stream-picture")
         assert "event 1" in seen.text(".around .here")
@@ -158,8 +175,8 @@ def test_where_nothing_came_is_to_scale(browser: Browser, tmp_path: Path) -> Non
         assert widths[2] > 100 * widths[1]
 
 
-def test_where_the_stream_was_cut_its_arguments_end(browser: Browser, tmp_path: Path) -> None:
-    with report(browser, "cut-mid-arguments.tape#1", tmp_path) as seen:
+def test_where_the_stream_was_cut_its_arguments_end(reports: Reports) -> None:
+    with reports.shown("cut-mid-arguments.tape#1") as seen:
         assert "closed the connection early" in seen.text(".around .cut")
         assert "the arguments end here" in seen.text(".call-card.broken")
 
@@ -172,34 +189,30 @@ def test_where_the_stream_was_cut_its_arguments_end(browser: Browser, tmp_path: 
     ],
 )
 def test_an_app_that_runs_half_a_call_stands_in_the_verdict_on_the_cut(
-    browser: Browser, name: str, verdict: str, tmp_path: Path
+    name: str, verdict: str, reports: Reports
 ) -> None:
-    with report(browser, f"../faults/{name}.tape#1", tmp_path) as seen:
+    with reports.shown(f"../faults/{name}.tape#1") as seen:
         assert verdict in seen.text("#verdict")
         assert "never run repaired JSON" in seen.text(".conclusion")
 
 
-def test_a_mistake_in_a_request_is_not_looked_for_in_the_response(
-    browser: Browser, tmp_path: Path
-) -> None:
-    with report(browser, "../faults/replies-swapped.tape#3", tmp_path) as seen:
+def test_a_mistake_in_a_request_is_not_looked_for_in_the_response(reports: Reports) -> None:
+    with reports.shown("../faults/replies-swapped.tape#3") as seen:
         assert "Sent by the app: this request" in seen.text(".conclusion")
         shown = seen.text(".stream-picture")
         assert "not in this response but in what the app sent in request #3" in shown
         assert "Where it went wrong" not in shown
 
 
-def test_arguments_that_violate_their_schema_are_not_simply_complete(
-    browser: Browser, tmp_path: Path
-) -> None:
-    with report(browser, "../faults/delta-lost.tape#1", tmp_path) as seen:
+def test_arguments_that_violate_their_schema_are_not_simply_complete(reports: Reports) -> None:
+    with reports.shown("../faults/delta-lost.tape#1") as seen:
         assert "violates the tool's schema" in seen.text(".call-card.broken")
 
 
 def test_the_time_axis_begins_with_the_exchange_not_with_the_silence_after_it(
-    browser: Browser, tmp_path: Path
+    reports: Reports,
 ) -> None:
-    with report(browser, "2-responses-dead-zone/silent.tape#1", tmp_path) as seen:
+    with reports.shown("2-responses-dead-zone/silent.tape#1") as seen:
         seen.page.wait_for_selector("text=889 ms of 33.67 s shown")
         seen.page.get_by_role("button", name="All", exact=True).click()
         seen.page.wait_for_selector("text=33.67 s shown")
@@ -208,19 +221,15 @@ def test_the_time_axis_begins_with_the_exchange_not_with_the_silence_after_it(
 @pytest.mark.parametrize(
     "name", [BROKEN, "stall-before-arguments.tape#1", "itinerary-fixed.tape#1"]
 )
-def test_axe_finds_nothing_wrong_and_narrow_windows_hold_it(
-    browser: Browser, name: str, tmp_path: Path
-) -> None:
+def test_axe_finds_nothing_wrong_and_narrow_windows_hold_it(name: str, reports: Reports) -> None:
     for theme, width in LOOKS:
-        with report(browser, name, tmp_path, theme=theme, width=width) as seen:
+        with reports.shown(name, theme=theme, width=width) as seen:
             assert seen.violations() == []
             assert not seen.overflows()
 
 
-def test_on_paper_everything_is_open_and_nothing_is_a_control(
-    browser: Browser, tmp_path: Path
-) -> None:
-    with report(browser, BROKEN, tmp_path) as seen:
+def test_on_paper_everything_is_open_and_nothing_is_a_control(reports: Reports) -> None:
+    with reports.shown(BROKEN) as seen:
         seen.page.emulate_media(media="print")
         assert not seen.page.locator(".player").is_visible()
         for control in (".command button", ".tabs", "fieldset.copy"):
@@ -243,13 +252,10 @@ def test_hostile_text_is_text(browser: Browser, tmp_path: Path) -> None:
         assert not seen.overflows()
 
 
-def test_without_a_script_the_explanation_is_there_as_text(
-    browser: Browser, tmp_path: Path
-) -> None:
-    path = written(INCIDENTS / BROKEN, tmp_path)
-    context = browser.new_context(java_script_enabled=False)
+def test_without_a_script_the_explanation_is_there_as_text(reports: Reports) -> None:
+    context = reports.browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(path.as_uri())
+    page.goto(reports.path(BROKEN).as_uri())
     assert re.search(r"^VERDICT +app, proven", page.inner_text("noscript"), re.MULTILINE)
     context.close()
 
