@@ -25,8 +25,8 @@ from traffic import Apps, Provider, Server
 
 HERE = Path(__file__).resolve().parent
 RECORDERS = 3
-APPS = 8
-SOME = 40
+APPS = 4
+SOME = 16
 """Exchanges before and after a recorder is replaced."""
 PATIENCE_S = 120.0
 DELTATAPE = (sys.executable, "-m", "deltatape")

@@ -9,7 +9,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-BETWEEN_EVENTS_S = 0.02
+BETWEEN_EVENTS_S = 0.05
 TOOL = {
     "type": "function",
     "function": {
