@@ -11,6 +11,7 @@ from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.diagnose.check import check
 from deltatape.errors import UsageError, did_you_mean
+from deltatape.garbage import YOUNG_OBJECTS, collecting_seldom
 from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Severity
@@ -67,6 +68,7 @@ from deltatape.why.explain import explain
     default="text",
     help="Text for people, JSON for programs, or Markdown for an issue.",
 )
+@collecting_seldom(YOUNG_OBJECTS)
 def command(
     *,
     what: str,
