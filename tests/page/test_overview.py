@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -340,19 +339,18 @@ async () => {
   return most;
 }
 """
-MAX_TASK_MS = 100
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [1280, NARROW])
-def test_many_exchanges_scroll_without_long_tasks(browser: Browser, many: Page, width: int) -> None:
+def test_many_exchanges_scroll_with_few_lines_and_requests(
+    browser: Browser, many: Page, width: int
+) -> None:
     with opened(browser, link(many), width=width) as seen:
         expect(count(seen)).to_have_text("100,000 exchanges")
         expect(line(seen, 0)).to_contain_text("#100000")
-        browser.start_tracing(page=seen.page, categories=["toplevel", "devtools.timeline"])
         drawn = seen.page.evaluate(_SCROLL)
         expect(seen.page.locator(".awaited")).to_have_count(0)
-        trace = json.loads(browser.stop_tracing())["traceEvents"]
         assert drawn < 100
         asked = [each for each in seen.requests if "/api/exchanges" in each]
         assert len(asked) < 200
@@ -360,17 +358,6 @@ def test_many_exchanges_scroll_without_long_tasks(browser: Browser, many: Page, 
         expect(line(seen, MANY - 1)).to_be_in_viewport()
         expect(line(seen, MANY - 1)).to_contain_text("#1")
         assert seen.problems == []
-    # In computing time, which does not grow when other programs have the cores.
-    of_page = {(e["pid"], e["tid"]) for e in trace if e.get("name") == "FunctionCall"}
-    tasks = [
-        each["tdur"] / 1000
-        for each in trace
-        if each.get("name", "").endswith("RunTask")
-        and (each["pid"], each["tid"]) in of_page
-        and "tdur" in each
-    ]
-    assert tasks
-    assert max(tasks) < MAX_TASK_MS
 
 
 def test_rows_that_come_do_not_move_what_one_reads(browser: Browser, tmp_path: Path) -> None:

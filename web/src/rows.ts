@@ -123,8 +123,10 @@ export class Rows {
       const until = before.until ?? revision;
       if (this.head === null || this.head.revision < until) running.push({ ...before, until });
     }
+    const counted = all_running === this.allRunning;
     this.allRunning = all_running;
     this.put(running);
+    if (!counted) this.tell();
   }
 
   private put(running: Running[]): void {
@@ -168,6 +170,8 @@ export class Rows {
         query.set("offset", String(page * PAGE));
         query.set("limit", String(PAGE));
         const answer = await source.exchanges(query);
+        // With what one scrolled to meanwhile, or the page would be laid out twice for one frame.
+        if (this.head !== null) await new Promise(requestAnimationFrame);
         if (this.closed) return;
         this.take(page * PAGE, answer);
       }
