@@ -82,17 +82,23 @@ def test_the_tapes_are_small() -> None:
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < MOST_BYTES
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_tape_reads_whole(name: str) -> None:
-    tape = open_tape(path_of(name))
-    assert tape.stopped
-    assert not tape.torn
-    assert audit(path_of(name)).problems == ()
-    assert all(each.end for each in tape)
+def test_a_tape_reads_whole(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name):
+            tape = open_tape(path_of(name))
+            assert tape.stopped
+            assert not tape.torn
+            assert audit(path_of(name)).problems == ()
+            assert all(each.end for each in tape)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_tape_has_its_scenario_in_its_dialect(name: str) -> None:
+def test_a_tape_has_its_scenario_in_its_dialect(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name):
+            has_its_scenario_in_its_dialect(name)
+
+
+def has_its_scenario_in_its_dialect(name: str) -> None:
     dialect, scenario = split(name)
     held = conversations(name)
     assert all(held)

@@ -39,9 +39,6 @@ ALL = [
 ]
 SPOKEN = {name.partition("/")[2][:-2]: one for name, one in ALL if name.startswith("dialects/")}
 """The recorded exchange of each dialect."""
-each_recording = pytest.mark.parametrize(
-    "exchange", [one for _, one in ALL], ids=[n for n, _ in ALL]
-)
 
 
 # Recorded streams played at another pace: each event in a read of its own, and one long wait.
@@ -95,30 +92,34 @@ def told(exchange: Exchange, pieces: list[bytes]) -> list[object]:
     ]
 
 
-@each_recording
-def test_no_cutting_changes_a_finding(exchange: Exchange) -> None:
-    body = exchange.body
-    whole = told(exchange, [body] if body else [])
-    assert told(exchange, each_alone(body)) == whole
-    for at in range(1, len(body), max(1, len(body) // 40)):
-        assert told(exchange, cut(body, [at])) == whole
+def test_no_cutting_changes_a_finding(subtests: pytest.Subtests) -> None:
+    for name, exchange in ALL:
+        with subtests.test(name):
+            body = exchange.body
+            whole = told(exchange, [body] if body else [])
+            assert told(exchange, each_alone(body)) == whole
+            for at in range(1, len(body), max(1, len(body) // 40)):
+                assert told(exchange, cut(body, [at])) == whole
 
 
-@each_recording
-@settings(max_examples=5, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_no_random_cutting_changes_a_finding(exchange: Exchange, data: st.DataObject) -> None:
+@settings(max_examples=5 * len(ALL), suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(ALL), st.data())
+def test_no_random_cutting_changes_a_finding(
+    recording: tuple[str, Exchange], data: st.DataObject
+) -> None:
+    _, exchange = recording
     body = exchange.body
     cuts = data.draw(random_cuts(len(body)))
     assert told(exchange, cut(body, cuts)) == told(exchange, [body] if body else [])
 
 
-@each_recording
-def test_no_damage_makes_a_rule_raise(exchange: Exchange) -> None:
-    chance = random.Random(exchange.id)
-    for _ in range(5):
-        for body in (spoilt_bytes(exchange.body, chance), spoilt_values(exchange, chance)):
-            assert "X001" not in [one[0] for one in map(tuple_of, told(exchange, [body]))]
+def test_no_damage_makes_a_rule_raise(subtests: pytest.Subtests) -> None:
+    for name, exchange in ALL:
+        chance = random.Random(exchange.id)
+        with subtests.test(name):
+            for _ in range(5):
+                for body in (spoilt_bytes(exchange.body, chance), spoilt_values(exchange, chance)):
+                    assert "X001" not in [one[0] for one in map(tuple_of, told(exchange, [body]))]
 
 
 def tuple_of(finding: object) -> tuple[object, ...]:

@@ -29,22 +29,19 @@ def on_latest(digests: Sequence[Digest]) -> tuple[Finding, ...]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "path",
-    sorted(
-        path
-        for path in RECORDINGS.rglob("*.tape")
-        if path.parent.name != "conformance"  # damaged on purpose
-    ),
-    ids=lambda path: str(path.relative_to(RECORDINGS)),
-)
-def test_findings_are_those_of_all_exchanges_that_are_held_at_once(path: Path) -> None:
-    whole, short = ConversationHistory(), ConversationHistory(window=2)
-    digests = [digest(exchange) for exchange in open_tape(path)]
-    for place, each in enumerate(digests):
-        assert whole.add(each) == on_latest(digests[: place + 1])
-        assert short.add(each) == on_latest(short.digests)
-        assert min(place + 1, 2) <= len(short) <= 8
+def test_findings_are_those_of_all_exchanges_that_are_held_at_once(
+    subtests: pytest.Subtests,
+) -> None:
+    for path in sorted(RECORDINGS.rglob("*.tape")):
+        if path.parent.name == "conformance":  # damaged on purpose
+            continue
+        with subtests.test(str(path.relative_to(RECORDINGS))):
+            whole, short = ConversationHistory(), ConversationHistory(window=2)
+            digests = [digest(exchange) for exchange in open_tape(path)]
+            for place, each in enumerate(digests):
+                assert whole.add(each) == on_latest(digests[: place + 1])
+                assert short.add(each) == on_latest(short.digests)
+                assert min(place + 1, 2) <= len(short) <= 8
 
 
 def test_an_exchange_in_front_of_the_app_is_compared_with_none() -> None:

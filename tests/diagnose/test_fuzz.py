@@ -16,7 +16,7 @@ from deltatape.dialects import DIALECTS
 from deltatape.model.exchange import Exchange, Read
 from deltatape.render.show import calls_json, events_json
 from deltatape.store.reader import open_tape
-from helpers.corpus import Case, every_case, needs_corpus
+from helpers.corpus import every_case, needs_corpus
 from helpers.mutation import spoilt_bytes, spoilt_values
 
 TAPES = sorted((Path(__file__).parents[2] / "recordings" / "dialects").glob("*.tape"))
@@ -66,12 +66,13 @@ def test_a_recording_cut_anywhere_is_read_to_its_end(name: str) -> None:
 
 @pytest.mark.exhaustive
 @needs_corpus
-@pytest.mark.parametrize("case", every_case(), ids=lambda case: case.id)
-def test_a_spoilt_captured_stream_is_read_to_its_end(case: Case) -> None:
-    chance = random.Random(case.id)
-    for _ in range(TIMES_EACH):
-        survives(case.exchange, spoilt_bytes(case.body, chance))
-        survives(case.exchange, spoilt_values(case.exchange, chance))
+def test_a_spoilt_captured_stream_is_read_to_its_end(subtests: pytest.Subtests) -> None:
+    for case in every_case():
+        with subtests.test(case.id):
+            chance = random.Random(case.id)
+            for _ in range(TIMES_EACH):
+                survives(case.exchange, spoilt_bytes(case.body, chance))
+                survives(case.exchange, spoilt_values(case.exchange, chance))
 
 
 @pytest.mark.exhaustive
@@ -93,6 +94,7 @@ def test_a_request_of_any_shape_is_read(dialect: object) -> None:
             survives(replace(exchange, request=replace(exchange.request, body=body)), exchange.body)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=150)
 @given(st.binary(max_size=400), st.sampled_from(PATHS), st.sampled_from(MEDIA))
 def test_random_bytes_are_read_to_their_end(body: bytes, path: str, media: str) -> None:

@@ -48,6 +48,8 @@ TAPES = sorted(
     # WebSockets need a client that waits for answers: see tests/conformance.
     if path.parent.name != "websocket"
 )
+PARTS = 8
+"""Tests among which the tapes are shared."""
 CASES = 200
 AT_ONCE = 50
 GZIP = bytes.fromhex("1f8b080000000000000373cb2f4a0100a1e7a4ce04000000")
@@ -264,10 +266,14 @@ def assert_same(exchanges: list[Exchange], again: list[Exchange]) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("tape", TAPES, ids=lambda tape: str(tape.relative_to(ROOT)))
-def test_every_recording_is_recorded_again_as_it_is(tape: Path, tmp_path: Path) -> None:
-    exchanges = sorted(open_tape(tape), key=lambda exchange: exchange.number)
-    assert_same(exchanges, recorded_again(exchanges, tmp_path))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_recording_is_recorded_again_as_it_is(
+    part: int, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for number, tape in enumerate(TAPES[part::PARTS]):
+        with subtests.test(str(tape.relative_to(ROOT))):
+            exchanges = sorted(open_tape(tape), key=lambda exchange: exchange.number)
+            assert_same(exchanges, recorded_again(exchanges, tmp_path / str(number)))
 
 
 @pytest.mark.exhaustive

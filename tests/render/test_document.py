@@ -38,9 +38,12 @@ def test_code_may_be_the_end() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_no_word_of_the_documentation_is_lost_or_too_wide(rule: object, width: int) -> None:
-    text = rule_page(getattr(rule, "code", "")) or ""
-    shown = plain(document_lines(text, width))
-    assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", text)
-    assert all(len(each) <= width or "://" in each for each in shown.splitlines())
+def test_no_word_of_the_documentation_is_lost_or_too_wide(
+    width: int, subtests: pytest.Subtests
+) -> None:
+    for rule in RULES:
+        with subtests.test(rule.code):
+            text = rule_page(rule.code) or ""
+            shown = plain(document_lines(text, width))
+            assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", text)
+            assert all(len(each) <= width or "://" in each for each in shown.splitlines())

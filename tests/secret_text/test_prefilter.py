@@ -68,7 +68,7 @@ def is_passed_on(text: str) -> bool:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(texts)
 @example("\\fW5mc2stYW50LWZha2VmYWtlZmFrZWZha2Vz")
 def test_nothing_that_is_found_is_passed_over(text: str) -> None:
@@ -76,7 +76,7 @@ def test_nothing_that_is_found_is_passed_over(text: str) -> None:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(texts)
 @example('authorization":"Basic YWxhZGRp')
 @example('"password\\u0022:\\u0022x1x2x3x4x5x6')
@@ -99,13 +99,15 @@ def test_texts_are_searched_with_and_without_escapes() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("before", ["", "it is ", "\\n", "\\\\n", '"', "é"])
-def test_every_kind_is_passed_on_in_every_spelling(secret: str, spelling: str, before: str) -> None:
-    text = f"{before}{SPELLINGS[spelling](secret)}, ok"
-    assert is_passed_on(text) or not is_found(text)
-    assert is_found(f"it is {secret}, ok")
+def test_every_kind_is_passed_on_in_every_spelling(spelling: str, before: str) -> None:
+    texts = [f"{before}{SPELLINGS[spelling](secret)}, ok" for secret in SECRETS]
+    assert [text for text in texts if is_found(text) and not is_passed_on(text)] == []
+
+
+def test_every_kind_is_found() -> None:
+    assert [secret for secret in SECRETS if not is_found(f"it is {secret}, ok")] == []
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,7 @@ HISTORY = 'He said "yes" and it is fine. ' * 1500
 TAIL = '"tools": [{"name": "get", "text": "It gets what it is told."}], ' * 700
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=200)
 @given(st.lists(texts, min_size=2, max_size=4), st.sampled_from(["", TAIL]))
 def test_what_a_text_adds_to_others_is_searched(added: list[str], tail: str) -> None:

@@ -51,12 +51,13 @@ def told(folder: Path) -> Format:
     return format_of((folder / "body.raw").read_bytes(), media)
 
 
-@pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
-def test_a_captured_body_has_the_format_it_was_captured_as(folder: Path) -> None:
-    expected = KINDS[str(read(folder, "meta.json")["kind"])]
-    if expected is Format.NDJSON and (folder / "body.raw").read_bytes().startswith(b"{\n"):
-        expected = Format.JSON  # an error: one pretty-printed document
-    assert told(folder) is expected
+def test_a_captured_body_has_the_format_it_was_captured_as(subtests: pytest.Subtests) -> None:
+    for folder in folders():
+        with subtests.test(folder.name):
+            expected = KINDS[str(read(folder, "meta.json")["kind"])]
+            if expected is Format.NDJSON and (folder / "body.raw").read_bytes().startswith(b"{\n"):
+                expected = Format.JSON  # an error: one pretty-printed document
+            assert told(folder) is expected
 
 
 @pytest.mark.exhaustive
