@@ -46,10 +46,13 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_configure(config: pytest.Config) -> None:
     """Measure no coverage of most programs that tests start: a third of their time went into that.
 
-    In processes of pytest-xdist alone, which have begun to measure by the same variables.
+    In processes of pytest-xdist alone, which have begun to measure by the same variables. The one
+    that starts them runs no tests, and is not measured at all.
     """
     if hasattr(config, "workerinput"):
         leave_unmeasured()
+    elif config.getoption("numprocesses") and (measuring := Coverage.current()):
+        measuring.stop()
 
 
 @pytest.hookimpl(wrapper=True)
