@@ -57,9 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure no coverage while an exhaustive test runs: it would take twice as long."""
+    """Measure no coverage while a slow test runs: it would take twice as long."""
     measuring = Coverage.current()
-    if measuring is None or item.get_closest_marker("exhaustive") is None:
+    if measuring is None or item.get_closest_marker("slow") is None:
         return (yield)
     with pytest.MonkeyPatch.context() as patch:
         for name in UNMEASURED:
@@ -122,7 +122,7 @@ _TESTS = Path(__file__).parent
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the slowest files go first, and exhaustive tests last.
+    """Let the slowest files go first, and slow tests last.
 
     Nothing is measured any more where a cache was filled by one of them.
     """
@@ -131,14 +131,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for path in {item.path for item in items}
         if path.is_relative_to(_TESTS)
     }
-    exhaustive = {item for item in items if item.get_closest_marker("exhaustive")}
-    items.sort(key=lambda item: (item in exhaustive, ranks.get(item.path, len(_RANK))))
+    slow = {item for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item in slow, ranks.get(item.path, len(_RANK))))
 
 
 class _Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no type information
     """A process takes the tests of a file, or of a folder, that follow each other.
 
-    Its exhaustive tests come later. Those of a program in several versions are apart as well.
+    Its slow tests come later. Those of a program in several versions are apart as well.
     """
 
     def __init__(self, config: pytest.Config, log: object) -> None:

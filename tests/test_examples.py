@@ -129,7 +129,7 @@ def test_the_image_runs_what_the_recipe_runs() -> None:
     assert 'ENTRYPOINT ["deltatape"]' in lines
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_fleet_records_ships_scans_and_answers_while_one_is_replaced(tmp_path: Path) -> None:
     if find_nginx() is None:
         pytest.skip("no nginx; scripts/setup bench installs it")

@@ -32,7 +32,7 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path: Path) -> No
     assert not (tmp_path / ".deltatape").exists()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_demos_tapes_are_kept_where_asked_and_a_failed_step_makes_it_1(tmp_path: Path) -> None:
     # A setting of the user's own that makes `check` always succeed: then step 4 goes wrong.
     variables = {

@@ -141,7 +141,7 @@ def test_kill_9_while_tapes_rotate_leaves_tapes_that_are_read(tmp_path: Path) ->
             assert exchange.end is None or exchange.body == LONG_EVENT * 40
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_64_mb_uploads_need_constant_memory(tmp_path: Path) -> None:
     size = 64 * 1024 * 1024
 

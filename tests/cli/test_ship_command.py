@@ -64,7 +64,7 @@ print(Path("/proc/self/status").read_text())
 """Runs a command, and prints how much memory it has held; not ru_maxrss, which counts more."""
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.usefixtures("s3")
 def test_memory_holds_parts_of_a_tape_and_not_the_tape(tapes: Path, tmp_path: Path) -> None:
     def most(size: int) -> int:

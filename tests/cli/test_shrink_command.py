@@ -34,7 +34,7 @@ def shrunk(folder: Path, *options: str, how: str = "once") -> subprocess.Complet
     return called("shrink", *options, "--", *app(folder, how), folder=folder)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_tape_and_tests_that_fail_until_the_app_is_mended_come_out(tmp_path: Path) -> None:
     done = shrunk(tmp_path, tape(tmp_path, words(3, of=8)), "--allow-findings")
     assert done.returncode == 0, done.stderr
@@ -192,7 +192,7 @@ def test_a_command_that_goes_past_the_player_is_reported_as_such(tmp_path: Path)
     assert "past.py:2" in told
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_script_tells_what_did_not_run_from_an_exit_code(tmp_path: Path) -> None:
     done = shrunk(tmp_path, tape(tmp_path, words(0, of=1)), how="code")
     assert done.returncode == 0, done.stderr

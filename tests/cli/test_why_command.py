@@ -506,7 +506,7 @@ def test_the_test_fails_for_an_app_that_gives_up(kit: Path) -> None:
     assert b"0 played, 0 missed, 2 unplayed" in done.stdout
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_javascript_test_fails_for_the_broken_app_alone(kit: Path, tmp_path: Path) -> None:
     vitest = Path(__file__).parents[1] / "clients" / "node_modules" / "vitest"
     if not vitest.exists():

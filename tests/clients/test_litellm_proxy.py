@@ -19,7 +19,7 @@ from helpers.program import environment, program
 from helpers.sample_streams import SampleStream, sample_stream
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, free_port, post, provider, run
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.slow
 LITELLM = ROOT / ".venv-litellm" / "bin" / "litellm"
 LIMIT_S = 500.0
 CHAT, MESSAGES, RESPONSES = (

@@ -34,6 +34,7 @@ CHUNKS = [
 STEMS = sorted(path.stem for path in RECORDINGS.glob("*.tape"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_recording_equals_itself(stem: str) -> None:
     analysis = analyse(recorded(stem))
@@ -42,7 +43,7 @@ def test_every_recording_equals_itself(stem: str) -> None:
     assert comparison.by_event
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_mutated_recording_differs_unless_only_times_or_ids_of_answers_do(stem: str) -> None:
     healthy = recorded(stem)
@@ -56,6 +57,7 @@ def test_a_mutated_recording_differs_unless_only_times_or_ids_of_answers_do(stem
         assert all(call.cause is not None for call in comparison.calls), mutator.name
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(CHUNKS), max_size=14), st.lists(st.sampled_from(CHUNKS), max_size=14)
 )
@@ -129,6 +131,7 @@ def test_an_empty_answer_is_compared_event_by_event() -> None:
     assert not compare_exchanges(nothing, nothing).changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [90, 300, 510, 900])
 def test_values_inside_each_other_without_end_are_compared_all_the_same(depth: int) -> None:
     one, other = (f'{{"index":{"[" * depth}{value}{"]" * depth},"choices":[]}}' for value in (1, 2))

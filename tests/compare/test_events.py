@@ -37,6 +37,7 @@ def kinds_of(name: str, stem: str) -> tuple[set[str], set[str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stem", "kinds", "where"),
     [
@@ -88,6 +89,7 @@ def test_equal_streams_are_one_equal_change() -> None:
     assert changes_of((), ()) == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sets(st.integers(0, 8)))
 def test_what_is_left_out_is_dropped_and_the_other_way_round_inserted(gone: set[int]) -> None:
@@ -167,7 +169,7 @@ def test_merged_calls_tell_when_they_are_for_somebody_else() -> None:
     assert (found.differences[0].recorded, found.differences[0].received) == ("1", "0")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_thousands_of_events_are_aligned_at_once() -> None:
     texts = [f"w{at % 97} " for at in range(4_000)]
     left = chat(*words(*texts))
@@ -198,6 +200,7 @@ def test_pairs_ascend_and_hold_equal_values(left: str, right: str) -> None:
         assert list(side) == sorted(set(side))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("ab"), max_size=9), st.lists(st.sampled_from("ab"), max_size=9))
 def test_without_anchors_the_alignment_is_the_longest(left: list[str], right: list[str]) -> None:
     # Between walls of values that stand twice there is nothing to be an anchor.
@@ -206,6 +209,7 @@ def test_without_anchors_the_alignment_is_the_longest(left: list[str], right: li
         assert len(align(one + "vv", other + "uu")) == longest(one, other)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 99), max_size=60), st.data())
 def test_what_is_left_out_or_put_in_is_all_that_is_not_paired(
     left: list[int], data: st.DataObject
@@ -222,7 +226,7 @@ def test_one_left_out_of_many_equal_ones_is_one() -> None:
     assert len(align("a" * 10_000, "a" * 9_999)) == 9_999
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_ten_thousand_events_with_many_changes_are_aligned_at_once() -> None:
     words = [f"word {at % 50}" for at in range(10_000)]
     changed = [word for at, word in enumerate(words) if at % 7]
@@ -272,6 +276,7 @@ def test_an_end_is_compared_as_a_whole() -> None:
     assert run([*words("a"), FINISH], [*words("a"), FINISH], 1, 1) == (2, 2)
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=20), st.data())
 def test_any_two_cuttings_of_a_text_are_runs(text: str, data: st.DataObject) -> None:
     sides = [words(*cut(text, data.draw(random_cuts(len(text))))) for _ in range(2)]
@@ -285,6 +290,7 @@ def test_any_two_cuttings_of_a_text_are_runs(text: str, data: st.DataObject) -> 
     assert (i, j) == (len(left), len(right))
 
 
+@pytest.mark.slow
 def test_attempts_that_fail_do_not_go_on_for_ever() -> None:
     left, right = (units(chat(*words(*"a" * 300, end), done=False)) for end in ("x", "y"))
     runs = RunMatcher(left[:-1], right)

@@ -142,6 +142,7 @@ async def is_silent(peer: Peer) -> None:
     await peer.rest()
 
 
+@pytest.mark.slow
 def test_an_application_that_never_answers_its_call(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with recorded(tmp_path, calls_a_tool) as port:
@@ -157,6 +158,7 @@ def test_an_application_that_never_answers_its_call(tmp_path: Path) -> None:
     assert not found(tmp_path, Settings())
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_silent_after_a_tool_result(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with recorded(tmp_path, is_silent) as port:
@@ -204,6 +206,7 @@ def taped(folder: Path, trouble: Callable[[int], None], after_s: float) -> list[
     return [each.finding for each in report.reported]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 def test_a_full_table_of_descriptors_is_the_recorders(tmp_path: Path) -> None:
     def fill(pid: int) -> None:
@@ -215,6 +218,7 @@ def test_a_full_table_of_descriptors_is_the_recorders(tmp_path: Path) -> None:
     assert "Too many open files" in cut.message
 
 
+@pytest.mark.slow
 def test_a_recorder_that_is_killed_leaves_a_tape_that_blames_nobody(tmp_path: Path) -> None:
     def kill_soon(pid: int) -> None:
         asyncio.get_running_loop().call_later(0.3, os.kill, pid, signal.SIGKILL)

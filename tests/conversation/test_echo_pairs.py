@@ -110,6 +110,7 @@ def names(found: Digest) -> set[str | None]:
     return {call.name for message in found.history for call in message.calls}
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("pair", echo_pairs(), ids=lambda pair: pair[1])
 def test_what_is_found_on_a_tape_of_a_pair_is_true(pair: Pair) -> None:
@@ -120,6 +121,7 @@ def test_what_is_found_on_a_tape_of_a_pair_is_true(pair: Pair) -> None:
     ]
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("pair", echo_pairs(), ids=lambda pair: pair[1])
 def test_the_request_is_known_as_repeating_the_reply(pair: Pair) -> None:
@@ -137,7 +139,7 @@ def test_every_reason_is_about_a_pair() -> None:
     assert set(echo_pairs()) >= reasons().keys()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("step", [1, -1])
 def test_real_conversations_on_one_tape_are_not_mixed_up(step: int) -> None:

@@ -28,7 +28,7 @@ def on_latest(digests: Sequence[Digest]) -> tuple[Finding, ...]:
     return tuple(finding for turn in own for finding in whole_turn(turn, DEFAULTS))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_findings_are_those_of_all_exchanges_that_are_held_at_once(
     subtests: pytest.Subtests,
 ) -> None:

@@ -578,6 +578,7 @@ def codes_of(found: list[Digest]) -> list[tuple[str, Confidence]]:
     return [(one.code, one.confidence) for one in told if one.code in ("C001", "C002", "C003")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known_as", ["call_{}", "call_{}x", "other_{}"])
 def test_the_work_grows_with_the_number_of_stored_calls(known_as: str) -> None:
     few, many = (_work_for_stored(number, known_as) for number in (100, 400))

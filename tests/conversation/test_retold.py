@@ -57,7 +57,7 @@ def retold(turns: list[Turn], steps: Sequence[Transformation], seed: int) -> lis
     return turns
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
 @settings(max_examples=25)
 @given(
@@ -72,6 +72,7 @@ def test_a_correct_client_is_never_accused(
     assert [finding.message for finding in accusations(dialect, turns)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
 @settings(max_examples=20)
 @given(turns=scripts())
@@ -137,7 +138,7 @@ WITHOUT_IDS = [each for each in SCRIPT_DIALECTS if not each.has_ids]
 STORING = [each for each in SCRIPT_DIALECTS if each.previous]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", WITH_IDS, ids=lambda dialect: dialect.name)
 @settings(max_examples=25)
 @given(client=mistaken(list(MISTAKES), least=2), step=st.sampled_from(KEEPING), seed=SEEDS)
@@ -148,7 +149,7 @@ def test_with_ids_a_mistake_is_found_whatever_goes_on_beside(
     assert MISTAKES[client.mistake] in shown(dialect, client, turns)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", [*WITH_IDS, *WITHOUT_IDS], ids=lambda dialect: dialect.name)
 @settings(max_examples=25)
 @given(client=mistaken([dropped, emptied], least=2), branch=st.booleans(), seed=SEEDS)
@@ -162,7 +163,7 @@ def test_in_a_history_that_goes_on_a_lost_call_is_found_without_any_id(
     assert MISTAKES[client.mistake] in shown(dialect, client, turns)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", STORING, ids=lambda dialect: dialect.name)
 @settings(max_examples=25)
 @given(
@@ -179,7 +180,7 @@ def test_where_the_provider_keeps_the_history_results_tell_which_calls_were_know
         assert MISTAKES[client.mistake] in shown(dialect, client, turns)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", SCRIPT_DIALECTS, ids=lambda dialect: dialect.name)
 @settings(max_examples=25)
 @given(

@@ -124,6 +124,7 @@ def test_attempts_are_the_failed_ones_right_before() -> None:
     assert len(of([replace(tape[0], exchange=at) for at in range(150)])[-1].attempts) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [200])
 def test_each_message_of_a_long_conversation_is_taken_once(length: int) -> None:
     history: list[dict[str, object]] = [USER]
@@ -137,6 +138,7 @@ def test_each_message_of_a_long_conversation_is_taken_once(length: int) -> None:
     assert not any(turn.orphans or turn.missing for turn in found)
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_no_request_of_a_real_application_is_found_wrong() -> None:
     made = [digest(case.exchange) for case in every_case()]
@@ -146,6 +148,7 @@ def test_no_request_of_a_real_application_is_found_wrong() -> None:
     assert {(each.code, each.blame) for each in check_conversation(tape)} <= {("C018", None)}
 
 
+@pytest.mark.slow
 @given(
     script=scripts(),
     steps=st.lists(st.sampled_from(WHOLE), max_size=3),

@@ -190,6 +190,7 @@ def test_of_real_applications_no_reply_that_they_go_on_from_is_unanswered() -> N
     assert not going_on & set(numbers(tape))
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_a_tape_of_real_calls_that_was_stopped_at_once_says_nothing_about_silence() -> None:
     watch = TapeSummary(until_ns=2 * NS, stop="interrupted")

@@ -60,7 +60,7 @@ def test_each_vector_fires_what_it_is_made_for_and_no_more(vector: Vector) -> No
     expect(vector, check(from_bytes(vector.body)))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
 def test_no_cutting_into_reads_changes_a_finding(vector: Vector) -> None:
     whole = [(each.code, each.message, each.span) for each in check(taped([(10, vector.body)]))]
@@ -142,6 +142,7 @@ JSON_VALUES = json_values(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(JSON_VALUES, max_size=4), st.booleans())
 def test_no_delta_raises(entries: list[object], done: bool) -> None:  # noqa: FBT001 - drawn
     exchange = pasted(choice({"tool_calls": entries}), FINISH, done=done, request=request(get={}))

@@ -111,7 +111,7 @@ def test_exchanges_that_are_checked_together_are_not_mixed_up() -> None:
         )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_nothing_is_left_that_only_the_garbage_collector_frees() -> None:
     # It runs seldom while tapes are checked: until then, memory would grow with every exchange.
     tapes = sorted(RECORDINGS.parent.rglob("*.tape"))
@@ -223,7 +223,7 @@ def long_tape(turns: int = 30) -> list[Exchange]:
     return conversation(*pairs)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("size", range(2, 61, 2))
 def test_a_long_tape_is_checked_part_by_part_with_the_same_findings(size: int) -> None:
     tape = long_tape()[:size]
@@ -246,6 +246,7 @@ def test_a_request_is_compared_with_the_exchanges_near_it() -> None:
         assert bool(about) is found
 
 
+@pytest.mark.slow
 def test_of_a_long_tape_the_last_exchanges_are_watched_for_unanswered_calls() -> None:
     tape = watched(long_tape(), 10_000)
     for place, reported in ((0, False), (54, True)):
@@ -259,6 +260,7 @@ def test_of_a_long_tape_the_last_exchanges_are_watched_for_unanswered_calls() ->
         }
 
 
+@pytest.mark.slow
 def test_what_the_application_printed_counts_in_every_part_of_a_long_tape() -> None:
     tape = long_tape()
     logs = [
@@ -271,7 +273,7 @@ def test_what_the_application_printed_counts_in_every_part_of_a_long_tape() -> N
     assert check_exchanges("x.tape", tape, DEFAULTS, logs=iter(logs), near=NEAR) == whole
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_exchanges_that_are_held_do_not_grow_with_the_tape() -> None:
     most = 0
 

@@ -126,6 +126,7 @@ def test_every_format_of_streams_is_decoded_read_by_read(body: bytes, expected: 
     assert (stream.anomalies, stream.pending) == ((), None)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from((b"data: a", b": c", b"x", b"\n", b"\r", b"\r\n\r\n"))))
 @pytest.mark.parametrize("coding", ["", "gzip"])
 def test_events_come_of_all_reads_at_once_as_they_do_one_by_one(

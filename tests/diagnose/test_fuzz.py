@@ -46,7 +46,7 @@ def survives(exchange: Exchange, body: bytes) -> None:
     assert calls_json([analysis])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_spoilt_recording_is_read_to_its_end(name: str) -> None:
     chance = random.Random(name)
@@ -56,7 +56,7 @@ def test_a_spoilt_recording_is_read_to_its_end(name: str) -> None:
         survives(exchange, spoilt_values(exchange, chance))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recording_cut_anywhere_is_read_to_its_end(name: str) -> None:
     exchange = RECORDED[name]
@@ -64,7 +64,7 @@ def test_a_recording_cut_anywhere_is_read_to_its_end(name: str) -> None:
         survives(exchange, exchange.body[:end])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @needs_corpus
 def test_a_spoilt_captured_stream_is_read_to_its_end(subtests: pytest.Subtests) -> None:
     for case in every_case():
@@ -75,7 +75,7 @@ def test_a_spoilt_captured_stream_is_read_to_its_end(subtests: pytest.Subtests) 
                 survives(case.exchange, spoilt_values(case.exchange, chance))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dialect",
     [each for each in DIALECTS if any(stem.startswith(each.name) for stem in RECORDED)],
@@ -94,7 +94,7 @@ def test_a_request_of_any_shape_is_read(dialect: object) -> None:
             survives(replace(exchange, request=replace(exchange.request, body=body)), exchange.body)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.binary(max_size=400), st.sampled_from(PATHS), st.sampled_from(MEDIA))
 def test_random_bytes_are_read_to_their_end(body: bytes, path: str, media: str) -> None:
@@ -105,7 +105,7 @@ def test_random_bytes_are_read_to_their_end(body: bytes, path: str, media: str) 
 BOMB = 30_000
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("media", MEDIA)
 @pytest.mark.parametrize("unit", [b"[", b"{", b'{"a":', b"\n", b"data:\n\n", b'"', b"0", b"{}\n"])
 def test_bombs_of_nesting_and_size_are_read_to_their_end(unit: bytes, media: str) -> None:

@@ -283,6 +283,7 @@ def test_arguments_that_differ_between_their_events_are_told() -> None:
     assert "T015" in [each.code for each in check(exchange)]
 
 
+@pytest.mark.slow
 def test_spoilt_messages_are_read_to_their_end() -> None:
     sent = [*user(), CREATE, *calls(1, "a", "b"), *result("call_a"), CREATE, *spoken(2)]
     chance = random.Random(1)

@@ -95,6 +95,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([b"data: ", b"\n\n", *[one.encode() for one in PIECES]])).map(b"".join)
     | st.binary(),
@@ -127,6 +128,7 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(JSON | st.lists(ENTRY, max_size=3), max_size=8))
 def test_no_shape_of_deltas_makes_rebuilding_raise(shapes: list[object]) -> None:
     chunks = [choice({"tool_calls": shape, "function_call": shape}) for shape in shapes]

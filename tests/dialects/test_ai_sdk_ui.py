@@ -206,6 +206,7 @@ def test_what_is_not_an_event_is_reported_and_passed_over(frame: str) -> None:
     assert len(codes(reply_to(frame, FINISH))) == 1
 
 
+@pytest.mark.slow
 def test_no_value_of_any_type_anywhere_raises() -> None:
     for frames in spoilt(STREAM):
         reply_to(*frames)

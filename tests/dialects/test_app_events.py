@@ -217,6 +217,7 @@ def test_a_request_is_read_where_it_looks_like_one() -> None:
     assert (other.known, other.history) == (True, ())
 
 
+@pytest.mark.slow
 def test_no_value_of_any_type_anywhere_raises() -> None:
     for frames in spoilt(STREAM):
         reply_to(*frames)

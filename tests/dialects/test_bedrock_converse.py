@@ -178,6 +178,7 @@ def test_bytes_of_the_event_stream_come_out_as_calls() -> None:
     assert [finding.code for finding in found] == ["S005"]
 
 
+@pytest.mark.slow
 def test_no_value_of_any_type_anywhere_raises() -> None:
     types = [kind for kind, _ in STREAM]
     for frames in spoilt([frame for _, frame in STREAM]):

@@ -275,6 +275,7 @@ def test_nothing_at_all_is_an_empty_reply() -> None:
     assert (reply.text, reply.tool_calls, reply.terminated) == ("", (), False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [STREAM, OLD], ids=["v2", "v1"])
 def test_no_value_of_any_type_anywhere_raises(stream: list[Json]) -> None:
     for frames in spoilt(stream):

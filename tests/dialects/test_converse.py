@@ -312,6 +312,7 @@ def test_the_input_of_a_call_is_its_exact_source(written: object, arguments: str
     assert asked.history[0].calls == (RepeatedCall(id="a", name="f", arguments=arguments),)
 
 
+@pytest.mark.slow
 def test_no_value_of_any_type_anywhere_raises() -> None:
     spec = {"name": "f", "inputSchema": {"json": {}}}
     config = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": "f"}}}

@@ -17,7 +17,7 @@ NAMES = sorted({case.dialect for case in every_case()})
 pytestmark = needs_corpus
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(subtests: pytest.Subtests) -> None:
     for case in every_case():
         with subtests.test(case.id):
@@ -27,7 +27,7 @@ def test_a_captured_stream_is_rebuilt_as_the_vendors_sdk_does(subtests: pytest.S
             assert bool(case.raised) == (case.id in told.raised)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_captured_stream_is_of_its_dialect_and_no_other_claims_it(
     subtests: pytest.Subtests,
 ) -> None:
@@ -41,7 +41,7 @@ def test_a_captured_stream_is_of_its_dialect_and_no_other_claims_it(
                 assert others in ([case.dialect], [])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_captured_stream_is_rebuilt_the_same_from_any_reads(subtests: pytest.Subtests) -> None:
     for case in every_case():
         with subtests.test(case.id):

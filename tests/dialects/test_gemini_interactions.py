@@ -123,6 +123,7 @@ NESTED = json_values(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(NESTED, max_size=4))
 def test_any_values_make_a_reply(chunks: list[object]) -> None:
     kinds = ("step.start", "step.delta", "step.stop", "interaction.completed", "error")
@@ -400,6 +401,7 @@ REQUEST_VALUES = json_values(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(REQUEST_WORDS), REQUEST_VALUES, max_size=6))
 def test_any_request_is_read(request: dict[str, object]) -> None:
     assert asked(**request).known

@@ -345,6 +345,7 @@ def histories(draw: st.DrawFn) -> list[list[Message]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=25)
 @given(histories=histories(), tools=st.booleans(), separators=st.sampled_from([None, (",", ":")]))

@@ -46,7 +46,7 @@ def test_there_are_nineteen_vectors_of_responses() -> None:
     assert len(RESPONSES) == 19
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vector", "url", "dialect"),
     [
@@ -100,6 +100,7 @@ def arguments_at(body: bytes, kind: str) -> list[object]:
     return found
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_arguments_taken_at_output_item_added_are_empty_on_real_streams() -> None:
     wrong = 0

@@ -33,6 +33,7 @@ def cassette(*exchanges: Exchange) -> bytes:
     return export([analyse(each) for each in exchanges], CassetteExporter(), "1").files[""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ["", "gzip"])
 def test_vcrpy_plays_a_cassette(tmp_path: Path, coding: str) -> None:
     if not PYTHON.exists() and not os.environ.get("CI"):

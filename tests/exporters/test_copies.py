@@ -64,6 +64,7 @@ def test_the_test_names_the_exchange_and_nothing_of_it_becomes_code(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_test_plays_the_exchange(tmp_path: Path) -> None:
     incidents = Path(__file__).parent.parent.parent / "recordings" / "incidents"
     tape = incidents / "itinerary-fixed.tape"

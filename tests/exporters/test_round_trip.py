@@ -43,7 +43,7 @@ def lacks_ids(analysis: Analysis) -> bool:
     return not all(ids)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("exporter", IMPORTED, ids=lambda exporter: exporter.name)
 def test_what_a_format_holds_is_equal_afterwards(exporter: Exporter, folder: str) -> None:

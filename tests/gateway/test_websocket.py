@@ -464,7 +464,7 @@ def stop_reading(peer: Peer) -> asyncio.Transport:
     return transport
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("side", list(Side))
 def test_a_slow_side_slows_the_other(tmp_path: Path, side: Side) -> None:
     data = binary(b"x" * _BURST, mask=KEY if side is Side.CLIENT else b"")

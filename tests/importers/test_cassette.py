@@ -153,6 +153,7 @@ def test_a_tag_is_read_as_the_plain_value_below_it() -> None:
     assert exchange.body == b"7"
 
 
+@pytest.mark.slow
 def test_a_cassette_of_any_depth_is_read() -> None:
     nested = b"version:\n  " + b"- " * 20_000 + b"x\n"
     data = cassette(interaction(ANSWER)).replace(b"version: 1\n", nested)

@@ -242,6 +242,7 @@ with open(sys.argv[1], "wb") as file:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", NEWEST)
 def test_a_file_that_mitmproxy_wrote_is_read(tmp_path: Path, version: str) -> None:
     python = installed(version) / "bin" / "python"

@@ -2,6 +2,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from deltatape.importers import import_capture
 from deltatape.importers.parts import ImportSource, sniff
 from deltatape.importers.raw import FolderImporter, RawImporter
@@ -96,6 +98,7 @@ def folder_source(folder: Path) -> ImportSource:
     return ImportSource(name=str(folder), files=files)
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_every_case_of_the_corpus_is_kept_byte_for_byte() -> None:
     for folder in cases():
@@ -103,6 +106,7 @@ def test_every_case_of_the_corpus_is_kept_byte_for_byte() -> None:
         assert exchange.body == (folder / BODY).read_bytes(), folder.name
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_no_stream_of_the_corpus_is_taken_for_pasted_text() -> None:
     kinds = {

@@ -13,7 +13,7 @@ from deltatape.inspector.indexing import Indexing, Library
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.store.reader import open_tape
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.slow
 RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
 EVERY = 40
 

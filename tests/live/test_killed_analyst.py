@@ -43,7 +43,7 @@ FINDING_LINE = re.compile(r"    (?:error|warning|info) ([A-Z]\d+) ")
 DEATH = re.compile(r"the analysis of exchanges .*exit code -9; recording goes on, (.*)")
 
 pytestmark = [
-    pytest.mark.exhaustive,
+    pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc"),
 ]
 

@@ -410,6 +410,7 @@ def test_every_rung_has_words() -> None:
     assert len({level.words for level in MatchLevel}) == len(MatchLevel)
 
 
+@pytest.mark.slow
 def test_a_tape_of_four_thousand_exchanges_plays_in_no_time() -> None:
     exchanges = [taped(body={"n": n // 2}, number=n + 1) for n in range(4_000)]
     matcher = RequestMatcher(exchanges)

@@ -254,6 +254,7 @@ def test_a_body_of_unknown_coding_stays_as_it_is() -> None:
     assert "unknown coding 'rot13'" in found.fault.detail
 
 
+@pytest.mark.slow
 def test_of_a_whole_bomb_only_its_beginning_is_decoded() -> None:
     found = decode_body(gzip.compress(bytes(3 * RATIO_FLOOR)), ["gzip"])
     assert len(found.data) < 2 * RATIO_FLOOR

@@ -48,19 +48,20 @@ def test_a_mutator_says_in_one_sentence_what_the_wire_shows(mutator: Mutator) ->
     assert "\n" not in mutator.summary
 
 
+@pytest.mark.slow
 @each_mutator
 def test_a_mutator_changes_something_somewhere(mutator: Mutator) -> None:
     assert [one for one in EXCHANGES if mutator.mutate(one, SeededChoices(1))]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @each_mutator
 def test_the_same_seed_makes_the_same(mutator: Mutator) -> None:
     for one in EXCHANGES:
         assert mutator.mutate(one, SeededChoices(5)) == mutator.mutate(one, SeededChoices(5))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @each_mutator
 def test_what_the_defect_does_not_concern_stays(mutator: Mutator) -> None:
     """Events keep their order and bytes but for those that are rewritten, and reads their times."""
@@ -93,7 +94,7 @@ def _is_whole(exchange: Exchange) -> bool:
     )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("row", OF_OTHERS, ids=lambda row: row.name)
 def test_a_defect_is_caught_and_a_trap_fires_no_error(row: Row) -> None:
     """Without the corpus, so that whoever adds a mutator sees it hold."""
@@ -106,7 +107,7 @@ def test_a_defect_is_caught_and_a_trap_fires_no_error(row: Row) -> None:
         assert any(trial.as_expected for trial in found), f"expected {row.codes}, found {fired}"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("row", OF_OTHERS, ids=lambda row: row.name)
 def test_in_captured_streams_a_trap_fires_no_error_and_a_defect_is_caught(row: Row) -> None:
@@ -117,13 +118,14 @@ def test_in_captured_streams_a_trap_fires_no_error_and_a_defect_is_caught(row: R
         assert [trial for trial in found if trial.caught]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_there_are_healthy_streams_of_every_dialect_that_streams_arguments() -> None:
     dialects = {one.dialect for one in healthy() if one.origin == BUILT}
     streamed = {"openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse"}
     assert dialects >= streamed
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(EXCHANGES),
     st.lists(st.sampled_from(MUTATORS), min_size=1, max_size=4),

@@ -341,7 +341,7 @@ async () => {
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, NARROW])
 def test_many_exchanges_scroll_with_few_lines_and_requests(
     browser: Browser, many: Page, width: int

@@ -265,7 +265,7 @@ def assert_same(exchanges: list[Exchange], again: list[Exchange]) -> None:
         assert comparable(other) == comparable(one), f"{one.tape}#{one.number}"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_recording_is_recorded_again_as_it_is(
     part: int, tmp_path: Path, subtests: pytest.Subtests
@@ -276,7 +276,7 @@ def test_every_recording_is_recorded_again_as_it_is(
             assert_same(exchanges, recorded_again(exchanges, tmp_path / str(number)))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("seed", range(CASES // AT_ONCE))
 def test_captured_streams_are_recorded_again_as_they_are(seed: int, tmp_path: Path) -> None:

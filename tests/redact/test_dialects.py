@@ -196,7 +196,7 @@ def said(exchange: Exchange) -> str:
     return repr(rebuild(exchange)) + repr([document for _, document in documents(exchange)])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @each_recording
 @some
 @given(data=st.data())

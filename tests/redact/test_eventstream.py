@@ -262,7 +262,7 @@ def test_any_body_keeps_its_lengths_and_its_events_and_twice_is_once(
     assert (len(after), without_secrets(after)) == (len(body), after)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_cost_is_linear_for_hostile_messages() -> None:
     small = b"".join(event("a", {"bytes": "A" * 4}) for _ in range(1000))
     for body in (small, carrying('","bytes":"' * 10_000), frame(b"\0" * 100_000, b"")):

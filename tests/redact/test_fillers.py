@@ -87,6 +87,7 @@ def test_lengths_stay_and_twice_is_once(texts: list[str]) -> None:
     assert [masked(text, second) for text in once] == once
 
 
+@pytest.mark.slow
 def test_the_cost_is_linear_for_hostile_text() -> None:
     for piece in ('"\\', "\\", "\\u0041", '"', "1", "a "):
         assert masked(piece * (100_000 // len(piece)))

@@ -133,6 +133,7 @@ def test_what_is_neither_has_no_events(text: str) -> None:
     assert framed(LayeredView(text)).events == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

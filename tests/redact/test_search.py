@@ -145,6 +145,7 @@ def test_what_shows_when_something_else_is_gone_is_overwritten_too() -> None:
     assert (pem.kind, jwt.kind) == ("private key", "JSON Web Token")
 
 
+@pytest.mark.slow
 @given(st.lists(values, min_size=1, max_size=4), st.booleans(), st.booleans())
 def test_lengths_and_json_survive_and_twice_is_once(
     found: list[object],
@@ -176,7 +177,7 @@ def test_any_bytes_are_searched(data: bytes) -> None:
     assert len(without_secrets(data)) == len(data)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["sk-", "ey", "://a:", "://a:b@", "bearer ", "\\u0041", "\\", "[", '{"a":', '"', "\\u005cu005c",
@@ -238,7 +239,7 @@ FRAMINGS = [
 ]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(EVENTS, st.sampled_from(FRAMINGS), st.sampled_from(["%s", "gap", "same"]))
 def test_a_stream_is_searched_as_if_every_text_in_it_were_joined(
@@ -251,6 +252,7 @@ def test_a_stream_is_searched_as_if_every_text_in_it_were_joined(
     assert bool(secrets(data)) == is_found_slowly(data)
 
 
+@pytest.mark.slow
 @given(st.one_of(values.map(json.dumps), text))
 def test_a_document_is_searched_as_if_every_text_in_it_were_joined(document: str) -> None:
     data = document.encode("utf-8", "surrogatepass")
@@ -269,6 +271,7 @@ def test_what_all_events_repeat_is_searched_as_often_as_it_comes() -> None:
     assert secrets(sse(*({"id": r"a\b", "text": "a"} for _ in range(9)))) == ()
 
 
+@pytest.mark.slow
 def test_events_that_are_large_or_never_alike_are_searched_one_by_one() -> None:
     split = [words("ok "), words(KEY[:9]), words(KEY[9:])]
     large = [{**event, **dict.fromkeys(map(str, range(500)), "x")} for event in split * 2]

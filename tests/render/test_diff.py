@@ -327,7 +327,7 @@ def document(*sides: Analysis) -> dict[str, object]:
     return found
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", ["openai-chat", "openai-responses", "ai-sdk-ui"])
 def test_whatever_was_done_fits_the_schema(stem: str) -> None:
     healthy = recorded(stem)

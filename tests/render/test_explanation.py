@@ -203,6 +203,7 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     assert 120 < max(map(len, text(explain(broken_app()), 140).splitlines())) <= 140
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, WIDTH, 140])
 @pytest.mark.parametrize("cut", [EndReason.UPSTREAM_RESET, None])
 def test_it_fits_into_the_page_and_nothing_of_a_tape_acts(

@@ -61,7 +61,7 @@ def test_what_no_player_sees_is_looked_for_in_a_recording(tmp_path: Path, *, nod
         subprocess.run(["node", "--check", path], check=True, timeout=300)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_nothing_of_a_tape_stands_in_a_test() -> None:
     evil = lost_arguments(name='"""\nimport os #$codes')
     for node in (True, False):

@@ -130,7 +130,7 @@ def test_the_schemas_are_some(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_what_is_printed_of_recordings_is_valid_and_named(folder: str) -> None:
     for path in some(recordings(folder)):
@@ -139,7 +139,7 @@ def test_what_is_printed_of_recordings_is_valid_and_named(folder: str) -> None:
 
 
 @corpus.needs_corpus
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_what_is_printed_of_the_corpus_is_valid_and_named() -> None:
     for case in some(corpus.every_case()):
         for name, document in (*shown(case.exchange), explained(explain([case.exchange]))):
@@ -171,7 +171,7 @@ def test_what_ls_lists_is_valid_and_every_key_is_named(tmp_path: Path) -> None:
     assert [type(tape["worst"]) for tape in document["tapes"]].count(dict) == 1
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_rows_of_all_recordings_are_valid_and_named() -> None:
     trends = Trends()
     for path in (path for folder in FOLDERS for path in recordings(folder)):
@@ -193,6 +193,7 @@ def test_every_key_of_rows_and_trends_is_printed(tmp_path: Path) -> None:
         assert printed(name, document) == keys(name)
 
 
+@pytest.mark.slow
 def test_the_commands_print_these_documents(tmp_path: Path) -> None:
     one = f"{BROKEN}#1"
     for name, arguments in (

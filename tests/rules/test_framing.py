@@ -154,6 +154,7 @@ def test_two_objects_in_one_event_are_reported() -> None:
     assert one(pasted(TEXT, '{"choices":[]}{"choices":[]}', FINISH_TEXT), "W004")
 
 
+@pytest.mark.slow
 def test_a_defect_that_is_everywhere_is_not_reported_everywhere() -> None:
     findings = found(pasted(*["garbage"] * 20, FINISH_TEXT), "W004")
     assert len(findings) == MOST_ALIKE

@@ -17,7 +17,7 @@ from deltatape.rules.parser_errors import (
 )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.pattern.pattern)
 @settings(max_examples=10)
 @given(st.data())
@@ -220,6 +220,7 @@ def test_a_printed_line_may_have_it_anywhere_and_be_no_utf_8() -> None:
     assert in_log(b"reading package.json") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

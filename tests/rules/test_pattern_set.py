@@ -18,6 +18,7 @@ def test_finds_every_pattern_of_a_text(filling: list[str]) -> None:
     assert PatternSet(["", *filling]).within("-") == {""}
 
 
+@pytest.mark.slow
 def test_finds_in_random_texts_what_a_search_for_each_pattern_finds() -> None:
     random = Random(1)
     for _ in range(200):

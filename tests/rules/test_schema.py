@@ -248,7 +248,7 @@ ATTACKS: list[tuple[dict[str, object], object]] = [
 ]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(len(ATTACKS)))
 def test_no_schema_takes_a_second_of_computing(at: int) -> None:
     schema, value = ATTACKS[at]
@@ -338,6 +338,7 @@ def test_ordinary_patterns_are_not(pattern: str) -> None:
     assert not is_risky(pattern)
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("a[]^-&|~\\(?:aLuims)"), max_size=12))
 @settings(max_examples=300)
 def test_no_pattern_fails_or_warns(pattern: str) -> None:

@@ -304,6 +304,7 @@ def test_several_characters_that_were_cut_are_reported_together() -> None:
     assert change("\ufffd\ufffd\ufffd", ["ééé"])
 
 
+@pytest.mark.slow
 def test_a_hostile_text_takes_no_longer_than_another() -> None:
     assert change("\ufffdé" * 4000 + "x", ["é" * 9000]) is None
     pieces = ["ab "] * 5000
@@ -336,6 +337,7 @@ def test_proven_and_likely_name_what_fails() -> None:
         assert all(each.because for each in found.excluded)
 
 
+@pytest.mark.slow
 @given(WORDS, st.data())
 def test_a_lost_fragment_inside_a_word_is_always_told(
     pieces: list[str], data: st.DataObject

@@ -85,6 +85,7 @@ def test_digests_are_decoded_as_they_were(made: list[Digest]) -> None:
     assert _again(made) == made
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(tapes())
 def test_digests_of_one_root_are_decoded_without_the_others(made: list[Digest]) -> None:

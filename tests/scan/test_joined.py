@@ -243,7 +243,7 @@ def _digested(path: Path) -> tuple[list[int], list[Digest]]:
     return [each.number for each in exchanges], [replace(each, watch=None) for each in made]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["AB", "AABB", "half"])
 def test_tapes_that_were_cut_in_two_show_together_what_they_showed(pattern: str) -> None:
     withdrawn = 0

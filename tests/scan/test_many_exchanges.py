@@ -26,7 +26,7 @@ NAMES = ("tape", "exchange", "code", "severity", "blame", "message", "line", "fi
 NUMBER = 10_000
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_scan_has_exactly_the_findings_of_check(tmp_path: Path) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     plan = Plan(exchanges=NUMBER, per_tape=NUMBER // 4)

@@ -96,6 +96,7 @@ def printed(path: Path) -> Iterator[LogEntry]:
     yield from open_tape(path).logs
 
 
+@pytest.mark.slow
 def test_the_findings_are_those_of_check_and_count_for_the_exchanges_that_have_them() -> None:
     number = 0
     for path in tapes():
@@ -128,6 +129,7 @@ def test_they_are_on_tapes_of_which_few_exchanges_are_held_and_come_in_parts(
     assert len(batches) == 2
 
 
+@pytest.mark.slow
 def test_the_rows_that_are_held_do_not_grow_with_the_tape(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

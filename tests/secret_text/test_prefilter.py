@@ -67,7 +67,7 @@ def is_passed_on(text: str) -> bool:
     return may_hold_secret(text.encode())
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(texts)
 @example("\\fW5mc2stYW50LWZha2VmYWtlZmFrZWZha2Vz")
@@ -75,7 +75,7 @@ def test_nothing_that_is_found_is_passed_over(text: str) -> None:
     assert is_passed_on(text) or not is_found(text)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(texts)
 @example('authorization":"Basic YWxhZGRp')
@@ -98,7 +98,7 @@ def test_texts_are_searched_with_and_without_escapes() -> None:
     assert may_any_hold_secret([b"one", quote(KEY.replace("-", "/")).replace("/", "%2d").encode()])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("before", ["", "it is ", "\\n", "\\\\n", '"', "é"])
 def test_every_kind_is_passed_on_in_every_spelling(spelling: str, before: str) -> None:
@@ -136,7 +136,7 @@ HISTORY = 'He said "yes" and it is fine. ' * 1500
 TAIL = '"tools": [{"name": "get", "text": "It gets what it is told."}], ' * 700
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(texts, min_size=2, max_size=4), st.sampled_from(["", TAIL]))
 def test_what_a_text_adds_to_others_is_searched(added: list[str], tail: str) -> None:

@@ -78,6 +78,7 @@ def test_escapes_of_escapes_are_undone_sixteen_times(times: int, *, is_hidden: b
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=6).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(TEXTS)
 def test_whatever_the_text_its_length_in_bytes_stays_and_nothing_is_left(text: str) -> None:

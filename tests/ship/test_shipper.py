@@ -322,7 +322,7 @@ def test_stopped_in_an_upload_it_leaves_nothing_unfinished(s3: S3Server, tapes: 
     assert (tapes / "one.tape").exists()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_killed_at_any_instant_it_loses_nothing_and_doubles_nothing(
     between: Relay, tapes: Path
 ) -> None:

@@ -56,7 +56,7 @@ def marked(found: Exchanges) -> int:
     return sum(b"#" in event for event in bodies(found).split(b"\n\n"))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_of_a_thousand_events_those_with_the_three_bytes_are_left_in_few_runs() -> None:
     words = [f"word{at} {'#' if at in MARKED else ''}" for at in range(EVENTS - 2)]
     chunks = [choice({"content": word}) for word in words]
@@ -70,7 +70,7 @@ def test_of_a_thousand_events_those_with_the_three_bytes_are_left_in_few_runs() 
     assert len(judge.known) < 200
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_sound_stream_stays_sound_and_the_same_input_gives_the_same_output() -> None:
     pieces = ('{"a"', ': "some text', ' and a bit more"}')
     chunks = [choice({"role": "assistant"}), *(choice({"content": "x "}) for _ in range(30))]
@@ -98,7 +98,7 @@ def test_a_recording_shrinks_to_its_call_and_stays_sound(stem: str) -> None:
     assert {finding.code for finding in check(small)} <= before
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.sets(st.integers(0, 11), min_size=1, max_size=4), st.integers(0, 1))
 def test_what_is_left_holds_and_no_event_of_it_can_go(needed: set[int], sound: int) -> None:
@@ -351,7 +351,7 @@ def test_single_events_go() -> None:
     assert said(search) == [words[7], words[31]]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_where_nearly_all_events_are_needed_it_is_given_up_at_first() -> None:
     words = [choice({"content": f"word{at}"}) for at in range(130)]
     judge = Asked(lambda found: bodies(found).count(b"data") >= 125)

@@ -160,6 +160,7 @@ def test_the_largest_number_that_holds_is_found(answer: int, limit: int, guess: 
     assert largest(limit, holds, guess) == min(answer, limit)
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 40))
 def test_the_next_number_never_holds(answers: list[bool], guess: int) -> None:
     asked: set[int] = set()

@@ -47,7 +47,7 @@ def readable(path: Path) -> bool:
     return True
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_every_recording_is_sealed_and_unpacked_byte_for_byte(tmp_path: Path) -> None:
     done = 0
     for path in RECORDINGS:
@@ -318,7 +318,7 @@ def growing(turns: int, text: int) -> bytes:
     return b"".join(tape_lines(HEADER, conversation(*exchanges), Stop(reason="x", exit_code=None)))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_conversation_of_200_turns_takes_less_than_twice_what_was_said(tmp_path: Path) -> None:
     path = Path(write_tape(tmp_path, growing(200, 2600)))
     last = open_tape(path)[200]

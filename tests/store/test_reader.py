@@ -97,7 +97,7 @@ def test_what_the_program_printed_is_read_with_its_times(tmp_path: Path) -> None
     assert open_tape(write_tape(tmp_path, WHOLE, "y.tape")).logs == ()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_tape_torn_at_any_byte_is_readable(tmp_path: Path) -> None:
     path = tmp_path / "x.tape"
     path.write_bytes(WHOLE)

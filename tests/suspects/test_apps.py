@@ -230,6 +230,7 @@ def _heard(app: App, chunks: tuple[object, ...]) -> tuple[RepeatedCall, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", _APPS)
 def test_the_mistake_of_an_application_comes_first(case: str) -> None:
     app, chunks, name = _APPS[case]
@@ -239,6 +240,7 @@ def test_the_mistake_of_an_application_comes_first(case: str) -> None:
     assert found[0].fix.endswith(".")
 
 
+@pytest.mark.slow
 def test_few_others_would_have_done_the_same() -> None:
     sizes = [
         len(suspects(deliver(sse(*chunks)), _heard(app, chunks)))

@@ -144,6 +144,7 @@ def test_both_schools_close_what_is_open(text: str, closed: object, whole_member
     assert json.loads(repaired(text, whole_members=True)) == whole_members
 
 
+@pytest.mark.slow
 @given(st.text(alphabet='{}[],:"\\a1 ', max_size=40), st.booleans())
 def test_any_text_becomes_json(text: str, whole: bool) -> None:  # noqa: FBT001
     json.loads(repaired(text, whole_members=whole))

@@ -19,6 +19,7 @@ from helpers.mutation import spoilt_bytes, spoilt_values
 _SEED = 6
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize(
     "dialect", [each.name for each in DIALECTS if each.traits.shape in FAMILIES]
@@ -34,6 +35,7 @@ def test_the_documented_client_is_the_reference(dialect: str) -> None:
             assert equal(runner.documented().calls, stream.calls, runner.ids), case.id
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize(
     "dialect", [each.name for each in DIALECTS if each.traits.shape in FAMILIES]
@@ -45,7 +47,7 @@ def test_no_application_that_repeats_what_came_is_suspected(dialect: str) -> Non
         assert suspects_of(stream, Symptom(calls=stream.calls)) == (), case.id
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize(
     "dialect", [each.name for each in DIALECTS if each.traits.shape in FAMILIES]

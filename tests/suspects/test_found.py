@@ -16,13 +16,13 @@ def results() -> tuple[Found, ...]:
     return tuple(map(find_suspects, written()))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_applications_are_found_as_written_down() -> None:
     assert PAGE.read_text() == page(results())
     assert median(len(one.exact) for one in results()) <= 3
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_each_mistake_is_named_first_for_some_stream() -> None:
     named = {one.outcome.app[:2] for one in results() if one.place == 0}
     assert named == set(mistakes()) & {one.outcome.app[:2] for one in results()}

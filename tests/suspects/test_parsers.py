@@ -237,6 +237,7 @@ def test_node_says_the_same() -> None:
             assert said in tuple(v8(failure)), text
 
 
+@pytest.mark.slow
 def test_python_says_what_it_says() -> None:
     for text in _texts():
         failure = failure_of(text)

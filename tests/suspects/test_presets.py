@@ -193,12 +193,12 @@ def _first() -> dict[str, int]:
     return found
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [preset.name for preset in PRESETS])
 def test_a_preset_is_found_first_by_what_it_makes(name: str) -> None:
     assert name in _first()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_few_others_fit() -> None:
     assert median(_first().values()) <= 3

@@ -45,6 +45,7 @@ DIALECTS = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*(f"dialects/{one}" for one in DIALECTS), *(f"rules/{one}/fires" for one in RULES)]
 )

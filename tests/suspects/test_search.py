@@ -33,7 +33,7 @@ def test_two_mistakes_at_once_are_found_where_one_explains_nothing() -> None:
     assert len(found[0].fix.split(". ")) == 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_three_mistakes_at_once_are_found_where_two_explain_nothing() -> None:
     stream = deliver(
         sse(
@@ -47,7 +47,7 @@ def test_three_mistakes_at_once_are_found_where_two_explain_nothing() -> None:
     assert found[0].exact
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_what_nothing_explains_has_suspects_that_come_near_or_none() -> None:
     near = suspects(STREAM, made(("c1", "get", "1}"), ("c9", "other", "?")))
     assert not any(one.exact for one in near)
@@ -93,7 +93,7 @@ def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert search.find(runner, Symptom(calls=made(("c1", "get", ""))), 8) == ()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_work_is_bounded_for_long_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "WORK_LIMIT", 50_000)
     pieces = [calls(entry(at % 2, arguments="x")) for at in range(10_000)]
@@ -103,6 +103,7 @@ def test_work_is_bounded_for_long_streams(monkeypatch: pytest.MonkeyPatch) -> No
     assert runner.spent - before < 3 * 50_000
 
 
+@pytest.mark.slow
 def test_the_error_that_a_client_throws_accuses_it() -> None:
     error = "[tool] failed: Unexpected end of JSON input"
     found = suspects(STREAM, None, error)

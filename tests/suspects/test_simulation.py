@@ -30,6 +30,7 @@ def test_long_runs_of_pieces_are_joined_and_mean_the_same() -> None:
     assert runner.spent - before < 60
 
 
+@pytest.mark.slow
 def test_joined_runs_end_where_another_call_goes_on() -> None:
     steps = [calls(entry(at % 2, arguments="1")) for at in range(2200)]
     runner = ClientRunner(deliver(sse(*steps, FINISH)))

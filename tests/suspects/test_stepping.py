@@ -32,7 +32,7 @@ INTERLEAVED = (
 )
 TAG = '<tool>{"tool_name":"get","arguments":{"a":"}"}}</tool>'
 
-ALL = pytest.mark.exhaustive
+ALL = pytest.mark.slow
 
 Row = tuple[int | None, list[tuple[int, str]], str]
 """Event or read, what is added to which call, and the note."""
@@ -73,6 +73,7 @@ def _clients(runner: ClientRunner) -> list[ClientModel]:
     return [one for one in (CORRECT, *singles, *presets) if runner.applies(one)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, *(pytest.param(at, marks=ALL) for at in range(1, 6))])
 def test_the_last_step_has_what_the_client_ends_up_with(part: int) -> None:
     for name, runner in [*_streams().items()][part::6]:
@@ -290,6 +291,7 @@ def test_a_suspect_is_followed_with_what_the_documentation_leaves_open() -> None
     assert stepped.exact is True
 
 
+@pytest.mark.slow
 def test_the_presets_that_go_wrong_are_followed_fewer_of_long_streams() -> None:
     runner = _runner(*INTERLEAVED)
     found = [*step_presets(runner, 8)]
@@ -300,6 +302,7 @@ def test_the_presets_that_go_wrong_are_followed_fewer_of_long_streams() -> None:
     assert len([*step_presets(_runner(*INTERLEAVED[:2], *many, FINISH), 8)]) == 2
 
 
+@pytest.mark.slow
 def test_no_fragments_are_joined_of_long_streams() -> None:
     many = [calls(entry(0, arguments=str(at % 10))) for at in range(2500)]
     runner = _runner(INTERLEAVED[0], *many, FINISH)

@@ -20,6 +20,7 @@ def test_any_header_fields_come_back(headers: Headers) -> None:
     assert fields.headers_from_json(fields.headers_to_json(headers)) == headers
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, max_size=4).map(tuple))
 def test_any_target_comes_back(target: tuple[HeaderValue, ...]) -> None:
     assert fields.target_from_json(fields.target_to_json(target)) == target

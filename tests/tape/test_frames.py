@@ -214,6 +214,7 @@ def spoken(exchange: Exchange) -> list[bytes]:
     return [message.data for message in messages(exchange, compressed=True)]
 
 
+@pytest.mark.slow
 def test_a_credential_in_a_message_is_masked_wherever_it_is_cut() -> None:
     stars = b"my key: " + b"*" * len(SECRET) + b"!"
     plain = b"my key: " + SECRET + b"!"

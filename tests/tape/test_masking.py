@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from urllib.parse import quote
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,6 +156,7 @@ def strings(value: object) -> list[str]:
     return [text for one in inner for text in strings(one)]
 
 
+@pytest.mark.slow
 @given(plans())
 def test_no_credential_that_was_seen_reaches_the_tape(plan: Plan) -> None:
     play(plan)
@@ -185,6 +187,7 @@ def pieces(exchange: Exchange, name: str, plan: Plan) -> None:
         assert all(set(read.data[start:end]) == {ord("*")} for start, end, _ in read.masked)
 
 
+@pytest.mark.slow
 @given(plans())
 def test_all_but_credentials_is_on_the_tape_as_it_came(plan: Plan) -> None:
     play(plan)

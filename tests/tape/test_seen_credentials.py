@@ -137,6 +137,7 @@ def test_credentials_not_seen_for_longest_are_forgotten_first(
     assert not found.clean(b"kept-fake\n")
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.text("ab/", min_size=8, max_size=9).map(str.encode), max_size=90), max_size=4
@@ -179,6 +180,7 @@ def _calls_to_see(number: int, length: int) -> int:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "length"), [(40, 200), (80, 700), (8, 1000)])
 def test_a_head_full_of_fresh_cookies_costs_in_proportion(number: int, length: int) -> None:
     # Twice as many, or as long, take at most twice as much, and some for what is made once.
@@ -246,6 +248,7 @@ def everywhere(data: bytes, credentials: list[bytes]) -> tuple[MaskedSpan, ...]:
     )
 
 
+@pytest.mark.slow
 @given(FEW | MANY, st.text("ab ", max_size=80).map(str.encode))
 def test_no_occurrence_is_missed_and_none_invented(credentials: list[bytes], data: bytes) -> None:
     found = known(*credentials)

@@ -327,7 +327,7 @@ def test_a_text_without_openers_has_no_calls() -> None:
     assert find_calls('{"name": "h", "arguments": {}}', OFFERED) == ()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @given(text=st.text())
 def test_no_text_raises(text: str) -> None:
     assert isinstance(find_calls(text, OFFERED), tuple)
@@ -367,7 +367,7 @@ def test_calls_of_random_fragments_are_in_order_and_within_the_text(parts: list[
             assert call.family in {family.name for family in FAMILIES}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tail", ["", "{", '{"name":"f","arguments":{"a":', "f", "`", " ", '{"a":"']
 )
@@ -419,7 +419,7 @@ def test_every_family_has_a_short_text() -> None:
     assert set(SHORT) == {family.name for family in FAMILIES}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SHORT)
 def test_every_pair_of_cuts_of_a_stream_gives_the_same_calls(family: str) -> None:
     text = SHORT[family]

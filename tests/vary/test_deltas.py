@@ -98,6 +98,7 @@ def test_pieces_of_different_answers_are_not_put_together() -> None:
     assert len(event_values(after)) == 6
 
 
+@pytest.mark.slow
 def test_a_long_text_comes_in_pieces_of_more() -> None:
     long = chat(choice({"content": "ab " * 10_000}), choice({}, "stop"))
     after = made("finer-text", long)

@@ -357,6 +357,7 @@ def test_before_the_first_is_at_the_beginning_also_of_nothing() -> None:
     assert places(imported(b"")).event(at(SilencePhase.BEFORE_FIRST)) is None
 
 
+@pytest.mark.slow
 def test_in_arguments_some_are_still_to_come() -> None:
     fragments = starts(CALL)[2:5]
     offsets = {places(CALL, seed).offset(at(SilencePhase.IN_ARGUMENTS)) for seed in range(200)}

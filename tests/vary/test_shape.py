@@ -1,6 +1,7 @@
 import hashlib
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,6 +113,7 @@ def test_a_piece_comes_when_its_last_byte_came() -> None:
     assert bounds(after) == [None, None]
 
 
+@pytest.mark.slow
 def test_many_pieces_are_less_apart_than_a_second_in_all() -> None:
     after = recut(taped([(10, b"x" * 40_000)]), range(40_000))
     assert 0.9e9 < after.reads[-1].t_ns - after.reads[0].t_ns < 1e9

@@ -117,6 +117,7 @@ def types_and_data(events: tuple[Event, ...]) -> list[tuple[str, str]]:
 NAMES = ("crlf", "cr", "comments", "comments-inside", "no-space", "ids", "data-lines")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "event-message", "event-behind-data", "blanks"])
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_events_are_the_same(name: str, stem: str) -> None:
@@ -171,6 +172,7 @@ VALUES = json_values(st.integers(-999, 999) | TEXTS, TEXTS, 12)
 OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=4)
 
 
+@pytest.mark.slow
 @given(OBJECTS, st.booleans())
 def test_the_value_stays_the_same(value: dict[str, object], plain: bool) -> None:  # noqa: FBT001
     text = json.dumps(value, ensure_ascii=plain)

@@ -71,13 +71,14 @@ def test_a_variation_says_in_one_sentence_what_the_wire_shows(variation: Variati
     assert "\n" not in variation.summary
 
 
+@pytest.mark.slow
 @each_harmless
 def test_a_harmless_variation_keeps_the_content(variation: Variation) -> None:
     for place, exchange in enumerate(EXCHANGES):
         _assert_says_the_same(variation, exchange, _reply(place))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @needs_corpus
 @each_harmless
 def test_a_harmless_variation_of_a_captured_stream_keeps_the_content(variation: Variation) -> None:
@@ -107,6 +108,7 @@ def _assert_says_the_same(variation: Variation, exchange: Exchange, before: Repl
     assert changed.end is None or exchange.end is None or changed.end.reason is exchange.end.reason
 
 
+@pytest.mark.slow
 @each_hostile
 def test_a_hostile_variation_changes_the_content(variation: Variation) -> None:
     places = 0
@@ -134,14 +136,14 @@ def _is_consistent(exchange: Exchange) -> bool:
     )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @each_variation
 def test_the_same_seed_makes_the_same(variation: Variation) -> None:
     for one in (*RECORDED[:3], ONE):
         assert variation.make(one, SeededChoices(5)) == variation.make(one, SeededChoices(5))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_every_recording_can_be_varied_in_many_ways() -> None:
     for exchange in RECORDED[::3]:
         harmless = [each.name for each in HARMLESS if each.make(exchange, SeededChoices(1))]
@@ -150,7 +152,7 @@ def test_every_recording_can_be_varied_in_many_ways() -> None:
         assert len(hostile) >= 15
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @given(
     st.sampled_from((*RECORDED, *CODED, *BUILT)),
     st.lists(st.sampled_from(HARMLESS), min_size=2, max_size=4, unique_by=lambda each: each.name),
@@ -185,6 +187,7 @@ def test_an_answer_that_was_cut_stays_cut() -> None:
             assert changed is None or len(decode(changed).events) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variation",
     [each for each in HOSTILE if not each.name.startswith(("status", "corrupt"))],

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange, Tap
 from deltatape.model.explanation import Explanation, VerdictKind
@@ -49,6 +51,7 @@ def explained(tape: Sequence[Exchange], *errors: str) -> Explanation:
     return explain(tape, 1, errors=errors)
 
 
+@pytest.mark.slow
 def test_a_verdict_on_the_app_names_its_mistake() -> None:
     later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
     explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))
@@ -87,6 +90,7 @@ def test_an_error_that_the_wire_does_not_explain_makes_the_app_likely() -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_error_that_no_client_would_throw_changes_nothing() -> None:
     (exchange,) = conversation((asks(USER), [*call(), FINISH]))
     explanation = explained([exchange], "the disk is full")
@@ -119,6 +123,7 @@ def test_what_the_app_says_is_quoted_where_nothing_else_tells_it() -> None:
     assert "It says 'the first call is gone'." in explanation.verdict.summary
 
 
+@pytest.mark.slow
 def test_the_providers_side_of_what_a_page_was_told_wrongly_convicts_the_app() -> None:
     (upstream,) = conversation((asks(USER), [*call("get", '{"a":1}'), FINISH]))
     page = replace(app.told(app.call("get", {}), app.done()), tap=Tap.APP, number=9)
@@ -189,6 +194,7 @@ def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
     assert not dropped(first, RepeatedCall(id="c2", name="put", arguments='{"b":2}'))
 
 
+@pytest.mark.slow
 def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something() -> None:
     later = asks(USER, assistant(("c2", "put", "")), result("c2", THROWN))
     explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))

@@ -246,6 +246,7 @@ def test_what_the_application_printed_counts() -> None:
     assert live.end([printed]) == [row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("incident", [BROKEN, CUT, EMPTY, FIXED, STALL])
 def test_the_worst_finding_is_the_one_on_which_the_verdict_rests(incident: Path) -> None:
     tape = open_tape(incident)
@@ -257,7 +258,7 @@ def test_the_worst_finding_is_the_one_on_which_the_verdict_rests(incident: Path)
             assert row.worst.code == code
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_all_findings_of_a_tape_are_in_its_rows_however_they_come() -> None:
     for path in tapes():
         tape = open_tape(path)
@@ -270,6 +271,7 @@ def test_all_findings_of_a_tape_are_in_its_rows_however_they_come() -> None:
         assert [latest[number] for number in sorted(latest)] == rows, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("live", [False, True])
 def test_a_long_tape_is_held_in_parts_and_each_row_comes(live: bool) -> None:  # noqa: FBT001
     near = 4

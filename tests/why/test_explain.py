@@ -33,6 +33,7 @@ BROKEN = asks(
 )
 
 
+@pytest.mark.slow
 def test_the_story_of_a_lost_call() -> None:
     explanation = explain(conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT])))
     assert (explanation.tape, explanation.exchange, explanation.timed) == ("x.tape", 1, True)
@@ -80,6 +81,7 @@ def test_the_worst_exchange_is_the_first_with_the_gravest_finding() -> None:
     assert explain(tape).exchange == 2
 
 
+@pytest.mark.slow
 def test_a_reply_that_the_application_spoiled_is_the_worst_not_the_request_that_shows_it() -> None:
     tape = conversation((asks(USER), TWO), (BROKEN, [TEXT, FINISH_TEXT, FINISH]))
     assert explain(tape).exchange == 1
@@ -262,6 +264,7 @@ def test_unknown_facts_are_left_out() -> None:
     assert came_from(replace(bare, request=replace(bare.request, upstream=""))) == ""
 
 
+@pytest.mark.slow
 def test_times_of_imported_exchanges_are_on_one_axis_unless_each_has_its_own() -> None:
     first, second = (
         replace(each, source=Source.IMPORT, end=None)

@@ -28,6 +28,7 @@ def test_the_worst_finding_of_exchanges_and_conversations_is_shown() -> None:
     assert seen.models == ("demo-model",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("incident", [BROKEN, CUT, EMPTY, FIXED, STALL])
 def test_the_worst_finding_is_the_one_that_decides_the_verdict(incident: Path) -> None:
     tape = open_tape(incident)

@@ -48,6 +48,7 @@ def rebuilt(exchange: Exchange) -> tuple[RepeatedCall, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*INCIDENTS, *CONFORMANCE], ids=lambda path: path.stem)
 def test_the_last_step_is_what_show_and_why_tell(path: Path) -> None:
     for exchange in open_tape(path):

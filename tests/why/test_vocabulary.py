@@ -40,7 +40,7 @@ def test_a_party_is_named_with_how_sure_that_is(blame: Blame) -> None:
         assert verdict.shown == f"{blame}, {confidence}"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_every_verdict_on_a_recording_keeps_to_the_vocabulary(subtests: pytest.Subtests) -> None:
     for path in TAPES:
         with subtests.test(f"{path.parent.name}/{path.stem}"):

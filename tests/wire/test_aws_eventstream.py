@@ -175,6 +175,7 @@ def test_a_wrong_checksum_takes_a_message_out_and_no_other() -> None:
         assert run(*pieces) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "junk",
     [
@@ -299,6 +300,7 @@ def test_a_message_is_written_as_amazon_writes_it(
     assert parse_headers(made[PRELUDE_SIZE:start]) == headers
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=40)), st.binary(max_size=40))
 def test_a_written_message_is_read_back(headers: dict[str, str], payload: bytes) -> None:
     encoded = encode_headers(headers)
@@ -312,6 +314,7 @@ def test_a_written_message_is_read_back(headers: dict[str, str], payload: bytes)
 PARTS = st.sampled_from([START, DELTA, STOP, SMALL, broken(SMALL, 4), prelude(60, 0), b"\0\0"])
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     parts = data.draw(st.lists(PARTS | st.binary(max_size=20), max_size=8))

@@ -66,7 +66,7 @@ def test_a_framer_numbers_its_events_and_places_what_is_wrong_in_them() -> None:
     )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("decoder", "body", "expected"),
     [

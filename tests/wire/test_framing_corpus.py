@@ -60,7 +60,7 @@ def test_a_captured_body_has_the_format_it_was_captured_as(subtests: pytest.Subt
             assert told(folder) is expected
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder",
     [folder for folder in folders() if told(folder) in DECODERS],
@@ -110,7 +110,7 @@ def offsets(start: int, end: int, *, every: bool) -> Iterator[int]:
             yield at
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_no_cut_inside_a_captured_stream_changes_its_events(case: Case) -> None:
     """Feeding an event in two pieces gives that event, and the state that feeding it whole leaves.
@@ -136,7 +136,7 @@ def test_no_cut_inside_a_captured_stream_changes_its_events(case: Case) -> None:
         start = end
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_captured_stream_byte_by_byte_gives_the_same_events(case: Case) -> None:
     whole, alone = SseDecoder(), SseDecoder()

@@ -154,7 +154,7 @@ def test_an_unfinished_element_beyond_the_limit_is_not_pending() -> None:
         assert run(*each_alone(body), limit=8) == whole
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("opener", [b"[", b'{"a":', b'[{"":['])
 def test_nesting_without_end_costs_neither_stack_nor_repeated_work(opener: bytes) -> None:
     body = b"[" + opener * 100_000
@@ -171,6 +171,7 @@ BROKEN = st.lists(st.sampled_from(PARTS) | st.binary(max_size=2), max_size=40).m
 VALUES = json_values(st.integers() | st.text(max_size=8), st.text(max_size=4), 12)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     body = data.draw(BROKEN)
@@ -182,6 +183,7 @@ def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> Non
         assert body[slice(*event.place.span)].decode(errors="replace") == event.data
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(VALUES, max_size=5),
     indent=st.sampled_from([None, 2]),

@@ -75,6 +75,7 @@ def test_a_string_is_quoted_as_plain_as_its_surroundings() -> None:
     assert quoted("\ud83d", plain=False) == '"\\ud83d"'
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=3), JSON, min_size=1), JSON, st.data())
 def test_edits_are_those_of_the_values(
     value: dict[str, object], new: object, data: st.DataObject

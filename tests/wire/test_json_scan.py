@@ -203,7 +203,7 @@ def test_members_tell_an_empty_object_from_others() -> None:
     assert (scan("{ }").members, scan('{"a":1}').members) == (False, True)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_megabyte_in_one_string_fed_by_characters_takes_linear_time() -> None:
     scanner = JsonScanner()
     for character in each_alone('{"' + "k" * 300_000 + '":"' + "x" * 300_000 + '"}'):
@@ -216,6 +216,7 @@ JSON = json_values(
 ).map(lambda value: json.dumps(value, ensure_ascii=False))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_the_verdict_on_mutated_json_is_the_standard_librarys(data: st.DataObject) -> None:
     text = data.draw(JSON)

@@ -90,6 +90,7 @@ def spans(body: bytes) -> list[tuple[str, bytes]]:
     return [(one.kind.value, body[slice(*one.place.span)]) for one in anomalies]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WPT)
 def test_web_platform_cases_are_dispatched_as_the_standard_says(name: str) -> None:
     body, expected = WPT[name]
@@ -249,14 +250,14 @@ def test_an_unfinished_event_beyond_the_limit_is_not_pending(body: bytes) -> Non
         assert run(pieces, limit=20) == whole
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_long_line_fed_byte_by_byte_takes_linear_time() -> None:
     body = b"data:" + b"x" * 300_000 + b"\n\n"
     events, _, _, _ = run(each_alone(body))
     assert [len(event.data) for event in events] == [300_000]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event",
     [
@@ -306,6 +307,7 @@ STREAMS = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_no_cutting_changes_what_any_bytes_decode_to(data: st.DataObject) -> None:
     body = data.draw(STREAMS)
@@ -367,7 +369,7 @@ def made(
     return events, decoder.comments, decoder.anomalies, pending
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 @pytest.mark.parametrize("first", [b"", b"\xef", b"\xef\xbb\xbf"])
 def test_everything_has_the_time_and_line_of_the_read_that_completed_it(
@@ -388,6 +390,7 @@ def test_any_reads_at_once_are_what_they_are_one_by_one(data: st.DataObject) -> 
         assert made(pieces, limit, at_once=True) == made(pieces, limit, at_once=False)
 
 
+@pytest.mark.slow
 @given(READ_STREAMS, st.integers(0, 60))
 def test_reads_may_come_in_several_groups(body: bytes, at: int) -> None:
     decoder = SseDecoder()

@@ -171,6 +171,7 @@ HEADS = st.builds(
 FRAMES = st.lists(st.tuples(HEADS, st.binary(max_size=140)), max_size=6)
 
 
+@pytest.mark.slow
 @given(FRAMES, st.data())
 def test_random_frames_come_back_with_their_heads(
     frames: list[tuple[FrameHead, bytes]], data: st.DataObject
@@ -462,6 +463,7 @@ def test_a_message_alone_refers_to_nothing() -> None:
         inflated(alone, bytes.fromhex("f200110000"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=60), max_size=5), st.data())
 def test_compressed_messages_are_read_however_they_are_cut(
     texts: list[str], data: st.DataObject

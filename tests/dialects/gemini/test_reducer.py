@@ -136,6 +136,7 @@ NESTED = json_values(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(NESTED, max_size=4))
 def test_any_values_make_a_reply(chunks: list[object]) -> None:
     calls = [{"functionCall": chunk} for chunk in chunks]
@@ -475,6 +476,7 @@ def test_partial_args_of_a_wrong_type_do_no_harm(value: object) -> None:
     assert told(reply) == [(None, "f", "{}")]
 
 
+@pytest.mark.slow
 def test_many_values_of_one_event_take_linear_time() -> None:
     many = [piece(jsonPath=f"$.a[{at}]", numberValue=at) for at in range(5000)]
     (event,) = events(candidate(call("f", partialArgs=many)))
@@ -564,6 +566,7 @@ def flat(value: object, path: str) -> list[tuple[str, object]]:
     return [(path, value)]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4), st.data())
 def test_any_value_comes_back_from_its_paths(value: dict[str, object], data: st.DataObject) -> None:
     arguments = PartialArguments()

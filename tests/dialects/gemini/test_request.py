@@ -157,6 +157,7 @@ def test_wrong_types_raise_nothing(contents: object) -> None:
 NESTED = json_values(st.integers() | st.sampled_from(WORDS), st.sampled_from(WORDS), 12)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(WORDS), NESTED, max_size=6))
 def test_any_request_is_read(request: dict[str, object]) -> None:
     assert read_request(json.dumps(request).encode(), PATH).known

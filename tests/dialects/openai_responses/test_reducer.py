@@ -240,6 +240,7 @@ def spoiled(draw: st.DrawFn) -> list[object]:
     return draw(st.permutations(events)) if draw(st.booleans()) else events
 
 
+@pytest.mark.slow
 @given(spoiled())
 def test_fields_of_any_type_raise_nothing(events: list[object]) -> None:
     taken = exchange(sse(*events, lines=False))
