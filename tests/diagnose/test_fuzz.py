@@ -22,7 +22,7 @@ from helpers.mutation import spoilt_bytes, spoilt_values
 TAPES = sorted((Path(__file__).parents[2] / "recordings" / "dialects").glob("*.tape"))
 RECORDED = {path.stem: next(iter(open_tape(path))) for path in TAPES}
 TIMES = 40
-TIMES_EACH = 6
+TIMES_EACH = 2
 PATHS = [
     *("/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/completions", "/api/chat"),
     *("/v1beta/models/m:streamGenerateContent", "/v1beta/interactions", "/v2/chat", "/x"),
