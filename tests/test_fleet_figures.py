@@ -112,6 +112,11 @@ def test_rates_and_bytes_are_those_of_an_exchange() -> None:
     assert (fleet.exchange_bytes, fleet.sealed_share, fleet.seal_rate) == (12_000, 0.1, 6_000_000)
 
 
+def test_a_rate_of_few_bytes_is_not_rounded_to_none() -> None:
+    slow = replace(MEASURED, parts=[replace(PART, pack=step(6_100))])
+    assert Costs(slow).fleet().seal_rate == 20_000
+
+
 def test_money_is_the_sum_of_what_is_bought() -> None:
     text = written()
     # 0.9 ms an exchange: 90,000 s for 10^8, 25 core hours.

@@ -125,7 +125,7 @@ class Costs:
             exchanges_per_day=_DAILY,
             exchange_bytes=round(self.journal_bytes),
             sealed_share=round(self.sealed_bytes / self.journal_bytes, 4),
-            seal_rate=round(self.seal_rate, -5),
+            seal_rate=float(f"{self.seal_rate:.2g}"),
         )
 
 
