@@ -170,8 +170,6 @@ export class Rows {
         query.set("offset", String(page * PAGE));
         query.set("limit", String(PAGE));
         const answer = await source.exchanges(query);
-        // With what one scrolled to meanwhile, or the page would be laid out twice for one frame.
-        if (this.head !== null) await new Promise(requestAnimationFrame);
         if (this.closed) return;
         this.take(page * PAGE, answer);
       }
