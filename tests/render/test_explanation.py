@@ -93,10 +93,10 @@ SUSPECT   arguments-of-first-piece-only  reproduces exactly what the app did (ar
 
 VERDICT   app, proven  (C002)
           The stream was correct; the mistake is in the app: call 0 (get, c1) of #1 was delivered
-          with '{"a":1}', but the app repeats '' (first difference at $.a): it is empty. Also found:
-          C009. The app behaves like arguments-of-first-piece-only (or one of 3 that do the same):
-          it keeps only the arguments of the first fragment; it throws "Unexpected end of JSON
-          input".
+          with '{"a":1}', but the app repeats '' (first difference at $.a): the repeated arguments
+          are empty. Also found: C009. The app behaves like arguments-of-first-piece-only (or one of
+          3 that do the same): it keeps only the arguments of the first fragment; it throws
+          "Unexpected end of JSON input".
 
 FIX       Append the arguments of every fragment.
 NEXT      write a failing test:
@@ -192,7 +192,7 @@ def test_a_narrow_page_loses_no_words_and_a_wide_one_is_used() -> None:
     assert narrow.startswith("x.tape#1  POST /v1/chat/completions  openai-chat  m\n")
     assert max(map(len, narrow.splitlines())) <= 60
     for words in (
-        "it is empty",
+        "the repeated arguments are empty",
         "Append the arguments of every fragment",
     ):
         assert words in " ".join(narrow.split())
@@ -262,7 +262,7 @@ def short(explanation: Explanation) -> list[str]:
 def test_in_short_it_is_five_lines() -> None:
     what = (
         "WHAT      Call 0 (get, c1) of #1 was delivered with '{\"a\":1}', but the app repeats ''"
-        " (first difference at $.a): it is empty;"
+        " (first difference at $.a): the repeated arguments are empty;"
         " suspect: arguments-of-first-piece-only"
     )
     assert short(explain(broken_app())) == [

@@ -57,15 +57,15 @@ MORE = user("And tomorrow?")
 @pytest.mark.parametrize(
     ("delivered", "repeated", "expected", "says"),
     [
-        (SHORT, SHORT[:11], PROVEN, "it is only fragment 1 of 2"),
-        (SHORT, SHORT + SHORT, PROVEN, "it is the arguments twice"),
-        (SHORT, SHORT[:-3], PROVEN, "it is the first 18 of 21 characters"),
-        (LONG, LONG[:100], LIKELY, "it is the first 100 of 311 characters"),
-        (HUGE, HUGE[:100], POSSIBLE, "it is the first 100 of 3011 characters"),
-        (SHORT, "", PROVEN, "it is empty"),
-        (SHORT, "{}", LIKELY, "it is an empty object"),
-        (LONG, "", POSSIBLE, "it is empty"),
-        (LONG, "{}", POSSIBLE, "it is an empty object"),
+        (SHORT, SHORT[:11], PROVEN, "only fragment 1 of 2 is there"),
+        (SHORT, SHORT + SHORT, PROVEN, "the arguments are there twice"),
+        (SHORT, SHORT[:-3], PROVEN, "only the first 18 of 21 characters are there"),
+        (LONG, LONG[:100], LIKELY, "only the first 100 of 311 characters are there"),
+        (HUGE, HUGE[:100], POSSIBLE, "only the first 100 of 3011 characters are there"),
+        (SHORT, "", PROVEN, "the repeated arguments are empty"),
+        (SHORT, "{}", LIKELY, "the repeated arguments are an empty object"),
+        (LONG, "", POSSIBLE, "the repeated arguments are empty"),
+        (LONG, "{}", POSSIBLE, "the repeated arguments are an empty object"),
         ('{"city":null}', "{}", FACT, "an empty value was left out ($.city)"),
         (SHORT, '{"city":"gent gent"}', FACT, "a text was normalised ($.city)"),
         (SHORT, '{"city":"Rome"}', POSSIBLE, "no fragment of the reply explains the"),
@@ -124,7 +124,10 @@ def test_what_a_parser_of_partial_json_makes_of_the_first_fragments_is_likely() 
     assert grade(finding) == POSSIBLE
     finding = graded('{"city":"Antwerp","day":"Monday"}', '{"city":"An"}', pieces=3)
     assert grade(finding) == LIKELY
-    assert "it is the first 1 of 3 fragments, closed by a partial-JSON parser" in finding.message
+    assert (
+        "only the first 1 of 3 fragments are there, closed by a partial-JSON parser"
+        in finding.message
+    )
 
 
 TWICE = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
@@ -160,7 +163,7 @@ def test_the_message_names_both_texts_the_path_and_the_mistake() -> None:
     (finding,) = changed(("c1", "get", ""), chunks=CALL_REPLY)
     assert finding.message == (
         "call 0 (get, c1) of #1 was delivered with '{\"a\":1}', but the app repeats ''"
-        " (first difference at $.a): it is empty"
+        " (first difference at $.a): the repeated arguments are empty"
     )
     assert finding.evidence == "(no arguments)"
 

@@ -126,7 +126,7 @@ def test_an_application_that_loses_calls_elsewhere_is_likely_to_have_lost_these(
     torn = asks(USER, assistant(), MORE, assistant(("c5", "get", '":1}')), result("c5"))
     tape = digests((asks(USER), TWO), (asks(*orphan[:3]), one), (torn, []))
     assert (
-        "#3 repeats a call of #2 wrongly: it is only fragment 2 of 2"
+        "#3 repeats a call of #2 wrongly: only fragment 2 of 2 is there"
         in lost(*tape)[0].excluded[0].because
     )
 

@@ -95,8 +95,8 @@ def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
 @pytest.mark.parametrize(
     ("text", "clause"),
     [
-        ("", "it is empty"),
-        ("{}", "it is an empty object"),
+        ("", "the repeated arguments are empty"),
+        ("{}", "the repeated arguments are an empty object"),
         ('{"b":2}', "these are the arguments of call 1"),
         (
             '{"city":"Rome"}{"b":2}',
@@ -106,11 +106,11 @@ def test_values_as_deep_as_the_parser_allows_are_compared() -> None:
             '{"b":2}{"city":"Rome"}',
             "the arguments of call 0 and call 1 are joined together",
         ),
-        ('"Rome"', "it is only fragment 2 of 3"),
-        ('{"city":"Rome"}{"city":"Rome"}', "it is the arguments twice"),
+        ('"Rome"', "only fragment 2 of 3 is there"),
+        ('{"city":"Rome"}{"city":"Rome"}', "the arguments are there twice"),
         ('"Rome"}', "fragment 1 of 3 is missing"),
-        ('{"city":"Ro', "it is the first 11 of 15 characters"),
-        ('me"}', "it is the last 4 of 15 characters"),
+        ('{"city":"Ro', "only the first 11 of 15 characters are there"),
+        ('me"}', "only the last 4 of 15 characters are there"),
         ('{"city":{"b":2}"Rome"', "the fragments of call 0 and call 1 are mixed"),
         ("something else", ""),
     ],
@@ -173,9 +173,13 @@ def test_an_id_made_of_the_delivered_one_is_derived() -> None:
         ('{"city":{"city":"Rome"}', "fragment 1 of 3 appears twice", "append each fragment once"),
         ('{"city":"Rome""Rome"}', "fragment 2 of 3 appears twice", "append each fragment once"),
         ('{"city":{"city":"Rome""Rome"}}', "every fragment appears twice", "append each fragment"),
-        ('"{\\"city\\":\\"Rome\\"}"', "it is the arguments' text, encoded as JSON", "pass the"),
-        ("[object Object]", "it is what JavaScript prints for an object", "pass the arguments on"),
-        ("{'city': 'Rome'}", "it is the value in Python's notation, not", "pass the arguments on"),
+        ('"{\\"city\\":\\"Rome\\"}"', "the arguments are encoded as JSON", "pass the"),
+        (
+            "[object Object]",
+            "this is what JavaScript prints for an object",
+            "pass the arguments on",
+        ),
+        ("{'city': 'Rome'}", "the arguments are in Python's notation", "pass the arguments on"),
         (
             '"Rome"}',
             "fragment 1 of 3 is missing",
@@ -217,7 +221,7 @@ def test_text_that_was_decoded_wrongly(text: str) -> None:
     one = delivered_call(UTF8)
     found = relation(one, repeated_call(text), SiblingCalls((one,)))
     assert found is not None
-    assert found.clause == "its characters outside ASCII were decoded wrongly"
+    assert found.clause == "characters outside ASCII were decoded wrongly"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +314,7 @@ def test_spaces_that_are_missing_where_fragments_end_were_stripped(
     [
         (
             ('{"t":"Dinner', " with", " Ana", " at", ' eight"}'),
-            "its words run together where",
+            "words run together where",
         ),
         (('{"t":"Ana', " at", ' eight"}'), None),  # too few for a text
         (('{"t":"12', " 34", " 56", " 78", ' 90"}'), None),  # a number

@@ -326,9 +326,9 @@ def relation(
     """
     text, pieces = repetition.arguments, [piece for piece in original.fragments if piece]
     if not text.strip():
-        return Relation(ArgumentsDamage.EMPTIED, "it is empty")
+        return Relation(ArgumentsDamage.EMPTIED, "the repeated arguments are empty")
     if text.strip() == "{}":
-        return Relation(ArgumentsDamage.EMPTY_OBJECT, "it is an empty object")
+        return Relation(ArgumentsDamage.EMPTY_OBJECT, "the repeated arguments are an empty object")
     other = others.with_arguments(text, original)
     if other is not None:
         clause = f"these are the arguments of call {other.index}"
@@ -350,10 +350,10 @@ def relation(
 
 def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
     if text in pieces:
-        clause = f"it is only fragment {pieces.index(text) + 1} of {len(pieces)}"
+        clause = f"only fragment {pieces.index(text) + 1} of {len(pieces)} is there"
         return Relation(ArgumentsDamage.ALONE, clause)
     if whole and text == whole + whole:
-        return Relation(ArgumentsDamage.DOUBLED, "it is the arguments twice")
+        return Relation(ArgumentsDamage.DOUBLED, "the arguments are there twice")
     doubled = _doubled(text, pieces)
     if doubled:
         return Relation(ArgumentsDamage.DOUBLED, doubled)
@@ -364,11 +364,11 @@ def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
         return Relation(ArgumentsDamage.LOST, clause)
     if whole.startswith(text):
         return Relation(
-            ArgumentsDamage.CUT, f"it is the first {len(text)} of {len(whole)} characters"
+            ArgumentsDamage.CUT, f"only the first {len(text)} of {len(whole)} characters are there"
         )
     if whole.endswith(text):
         return Relation(
-            ArgumentsDamage.CUT, f"it is the last {len(text)} of {len(whole)} characters"
+            ArgumentsDamage.CUT, f"only the last {len(text)} of {len(whole)} characters are there"
         )
     return None
 
@@ -429,7 +429,7 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
         closed = _close_string(whole[:end])
         if closed and end < len(whole) and parse(closed).value == repeated.value:
             clause = (
-                f"it is the first {number} of {len(pieces)} fragments, closed by a"
+                f"only the first {number} of {len(pieces)} fragments are there, closed by a"
                 " partial-JSON parser"
             )
             return Relation(ArgumentsDamage.CUT, clause)
@@ -477,9 +477,9 @@ def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
         joined = parse("".join(map(strip, pieces)))
         if not joined.error and joined.value == repeated.value != delivered.value:
             if spaced:
-                clause = "the white space at the ends of its fragments is missing, and no other"
+                clause = "the white space at the ends of fragments is missing, and no other"
                 return Relation(ArgumentsDamage.TRIMMED, clause)
-            return Relation(ArgumentsDamage.GLUED, "its words run together where fragments meet")
+            return Relation(ArgumentsDamage.GLUED, "words run together where fragments meet")
     return None
 
 
@@ -496,13 +496,11 @@ def _encoded(text: str, whole: str) -> Relation | None:
         return None
     inner = repeated.value
     if isinstance(inner, str) and parse(inner).value == delivered.value:
-        return Relation(
-            ArgumentsDamage.ENCODED, "it is the arguments' text, encoded as JSON a second time"
-        )
+        return Relation(ArgumentsDamage.ENCODED, "the arguments are encoded as JSON a second time")
     if text.strip() == "[object Object]":
-        return Relation(ArgumentsDamage.ENCODED, "it is what JavaScript prints for an object")
+        return Relation(ArgumentsDamage.ENCODED, "this is what JavaScript prints for an object")
     if repeated.error and len(text) <= _MAX_LITERAL and _literal(text) == delivered.value:
-        return Relation(ArgumentsDamage.ENCODED, "it is the value in Python's notation, not JSON")
+        return Relation(ArgumentsDamage.ENCODED, "the arguments are in Python's notation, not JSON")
     return None
 
 
@@ -536,7 +534,7 @@ def _decoded(original: DeliveredCall, repetition: RepeatedCall) -> Relation | No
         return Relation(ArgumentsDamage.DECODED if others else ArgumentsDamage.TORN, clause)
     if not all(misdecoded(one, other) for one, other in pairs):
         return None
-    return Relation(ArgumentsDamage.DECODED, "its characters outside ASCII were decoded wrongly")
+    return Relation(ArgumentsDamage.DECODED, "characters outside ASCII were decoded wrongly")
 
 
 def misdecoded(one: str, other: str) -> bool:
