@@ -13,9 +13,9 @@ from playwright.sync_api import Page, sync_playwright
 
 LIMIT_MS = 60_000
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0")
-ATTACHED = """async () => {
-    const { TargetManager } = await import("/devtools/core/sdk/sdk.js");
-    return TargetManager.TargetManager.instance().primaryPageTarget() !== null;
+LOGGED = """async () => {
+    const { NetworkLog } = await import("/devtools/models/logs/logs.js");
+    return NetworkLog.NetworkLog.instance().requests().length > 0;
 }"""
 EXPORT = """async (sanitize) => {
     const { NetworkLog } = await import("/devtools/models/logs/logs.js");
@@ -58,7 +58,7 @@ def save(address: str, url: str, folder: Path) -> None:
         session = context.new_cdp_session(page)
         target = session.send("Target.getTargetInfo")["targetInfo"]["targetId"]
         tools.goto(f"http://{address}/devtools/inspector.html?ws={address}/devtools/page/{target}")
-        until(tools, ATTACHED)
+        visit_until_logged(page, tools)
         page.goto(url, timeout=LIMIT_MS)
         page.wait_for_function("document.title === 'done'", timeout=LIMIT_MS)
         for name in ("sanitized", "whole"):
@@ -66,13 +66,18 @@ def save(address: str, url: str, folder: Path) -> None:
             (folder / f"{name}.har").write_text(text)
 
 
-def until(page: Page, condition: str) -> None:
-    """Wait until a function of the page, which may return a promise, returns true."""
+def visit_until_logged(page: Page, tools: Page) -> None:
+    """Visit an empty page until the tools list its request.
+
+    They log requests only some time after they have attached to a page. The next visit clears the
+    list.
+    """
     for _ in range(LIMIT_MS // 50):
-        if page.evaluate(condition):
+        page.goto("data:text/html,", timeout=LIMIT_MS)
+        if tools.evaluate(LOGGED):
             return
         time.sleep(0.05)
-    sys.exit("the developer tools have not attached")
+    sys.exit("the developer tools log no requests")
 
 
 if __name__ == "__main__":
