@@ -328,15 +328,36 @@ _SCROLL = """
 async () => {
   const grid = document.getElementById("exchanges");
   const frame = () => new Promise(requestAnimationFrame);
-  let most = 0;
+  const most = { lines: 0, anew: 0, moved: 0 };
+  const anew = new Set();
+  new MutationObserver((changes) => {
+    const taken = new Set(changes.flatMap((each) => [...each.removedNodes]));
+    for (const { target, addedNodes, type } of changes) {
+      const element = target.nodeType === 1 ? target : target.parentElement;
+      if ([...addedNodes].some((node) => node.dataset?.index && taken.has(node))) most.moved += 1;
+      const filled = [...addedNodes].some((node) => node.matches?.(".c-ending"));
+      const renamed = type === "characterData" && element?.closest(".name");
+      if (filled || renamed) anew.add(element.closest("[data-index]"));
+    }
+  }).observe(grid, { subtree: true, childList: true, characterData: true });
   const places = [...Array(60).keys()].map((i) => i * 500);
   for (let i = 0; i <= 60; i++) places.push((grid.scrollHeight * ((i * 37) % 61)) / 60);
   for (const place of places) {
     grid.scrollTop = place;
     await frame();
-    most = Math.max(most, document.querySelectorAll("[data-index]").length);
+    most.lines = Math.max(most.lines, document.querySelectorAll("[data-index]").length);
+    most.anew = Math.max(most.anew, anew.size);
+    anew.clear();
   }
   return most;
+}
+"""
+
+
+_IN_ORDER = """
+() => {
+  const shown = [...document.querySelectorAll("[data-index]")].map((each) => +each.dataset.index);
+  return shown.every((index, i) => i === 0 || index > shown[i - 1]);
 }
 """
 
@@ -349,9 +370,13 @@ def test_many_exchanges_scroll_with_few_lines_and_requests(
     with opened(browser, link(many), width=width) as seen:
         expect(count(seen)).to_have_text("100,000 exchanges")
         expect(line(seen, 0)).to_contain_text("#100000")
-        drawn = seen.page.evaluate(_SCROLL)
+        most = seen.page.evaluate(_SCROLL)
         expect(seen.page.locator(".awaited")).to_have_count(0)
-        assert drawn < 100
+        assert most["lines"] < 100
+        # Six a frame; a frame of the page may begin in the middle of one of the script.
+        assert 3 < most["anew"] <= 12
+        assert most["moved"] == 0
+        seen.page.wait_for_function(_IN_ORDER)
         asked = [each for each in seen.requests if "/api/exchanges" in each]
         assert len(asked) < 200
         seen.page.get_by_role("grid").press("End")

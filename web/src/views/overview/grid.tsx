@@ -1,12 +1,13 @@
 // The list: only the lines that one sees are there, and they stay in place while others come.
-import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { defaultRangeExtractor, useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { compared, toChosen } from "../../compare";
 import { changed, filterOf } from "../../filters";
 import { useKeys } from "../../keys";
 import { go, toExchange, toOverview } from "../../router";
 import type { Rows } from "../../rows";
-import { gutterWidth, layOut, MarkLegend, type Place } from "../../threads";
+import type { Row } from "../../source";
+import { gutterWidth, keyOf, layOut, MarkLegend, type Place } from "../../threads";
 import { COLUMNS, RowLine, Scale } from "./line";
 
 /** Heights of a row and of the head, as in overview.css. */
@@ -16,6 +17,8 @@ const NARROW_WIDTH = "(max-width: 56rem)";
 /** How many rows beyond those shown are asked for, too. */
 export const AHEAD = 30;
 const OVERSCAN = 4;
+/** How many lines are drawn anew in one frame: a screen of them at once stops a slow computer. */
+const LINES_A_FRAME = 6;
 
 /** Where one was in the list, for coming back to it. */
 let left: { key: string; offset: number; active: number } | null = null;
@@ -176,6 +179,15 @@ export function Grid(props: {
   const pool = useRef(0);
   pool.current = Math.max(pool.current, items.length);
   const outside = (index: number) => index < from - OVERSCAN || index > until + OVERSCAN;
+  const lineOf = (index: number) => (outside(index) ? "active" : index % pool.current);
+  const wanted = items.map((item) => ({
+    item,
+    line: lineOf(item.index),
+    row: rows.at(item.index),
+  }));
+  const inFrame = useFrames(wanted);
+  const isLate = inFrame.some(({ row }, i) => row !== wanted[i]?.row);
+  const lines = useOrder(inFrame, virtual.isScrolling || isLate);
   const oneTape = query.has("tape");
   return (
     <>
@@ -202,25 +214,22 @@ export function Grid(props: {
         <Head query={query} order={order} />
         {/* biome-ignore lint/a11y/useSemanticElements: see above */}
         <div role="rowgroup" class="rows" style={{ height: `${virtual.getTotalSize()}px` }}>
-          {items.map((item) => {
-            const row = rows.at(item.index);
-            return (
-              <RowLine
-                key={outside(item.index) ? "active" : item.index % pool.current}
-                row={row}
-                before={rows.at(item.index - 1)}
-                place={(byTime && drawn.places[item.index - drawn.from]) || null}
-                graph={drawn.width}
-                down={order === "at"}
-                index={item.index}
-                top={item.start - head}
-                height={height}
-                active={item.index === active}
-                lit={row !== undefined && lit === `${row.thread}#${row.tape}`}
-                oneTape={oneTape}
-              />
-            );
-          })}
+          {lines.map(({ item, line, row }) => (
+            <RowLine
+              key={line}
+              row={row}
+              before={rows.at(item.index - 1)}
+              place={(byTime && drawn.places[item.index - drawn.from]) || null}
+              graph={drawn.width}
+              down={order === "at"}
+              index={item.index}
+              top={item.start - head}
+              height={height}
+              active={item.index === active}
+              lit={row !== undefined && lit === `${row.thread}#${row.tape}`}
+              oneTape={oneTape}
+            />
+          ))}
         </div>
       </div>
       {byTime && (
@@ -231,6 +240,53 @@ export function Grid(props: {
       )}
     </>
   );
+}
+
+interface Line {
+  item: VirtualItem;
+  /** Which element shows it. */
+  line: number | string;
+  row: Row | undefined;
+}
+
+/** What the lines show in this frame: where too many are new, the rest follow in the next ones. */
+function useFrames(wanted: Line[]): Line[] {
+  const drawn = useRef(new Map<Line["line"], Row | undefined>());
+  const [, draw] = useReducer((frames: number, _: null) => frames + 1, 0);
+  /** How many lines this frame may still draw, and whether it left out some. */
+  const frame = useRef({ left: LINES_A_FRAME, late: false, next: 0 }).current;
+  frame.late = false;
+  const shown = wanted.map((each) => {
+    const before = drawn.current.get(each.line);
+    if (each.row === undefined || each.row === before || frame.left-- > 0) return each;
+    frame.late = true;
+    return { ...each, row: before && keyOf(before) === keyOf(each.row) ? before : undefined };
+  });
+  useLayoutEffect(() => {
+    drawn.current = new Map(shown.map(({ line, row }) => [line, row]));
+    if (frame.left === LINES_A_FRAME || frame.next) return;
+    frame.next = requestAnimationFrame(() => {
+      frame.left = LINES_A_FRAME;
+      frame.next = 0;
+      if (frame.late) draw(null);
+    });
+  });
+  useEffect(() => () => cancelAnimationFrame(frame.next), []);
+  return shown;
+}
+
+/** The lines in the order of the list; while these change, in that of before.
+ *
+ * An element that moves among others is laid out anew with all that is in it.
+ */
+function useOrder(lines: Line[], change: boolean): Line[] {
+  const before = useRef(new Map<Line["line"], number>());
+  const rank = ({ line }: Line) => before.current.get(line) ?? before.current.size;
+  const ordered = change ? lines.toSorted((one, other) => rank(one) - rank(other)) : lines;
+  useLayoutEffect(() => {
+    before.current = new Map(ordered.map(({ line }, i) => [line, i]));
+  });
+  return ordered;
 }
 
 /** The lines of the conversations beside the rows that are held around one. */
