@@ -144,10 +144,13 @@ Where a goal is missed:
   process of its own, on the same two processors.
 - **The median delay** has the same floor: deltas of several streams arrive together and wait for
   each other, so that a delta's cost counts more than once.
-- **The 99th percentile** of a thousand streams has it too, and lies near its goal, now below it
-  and now above: it differs between the two rounds of a run by up to a factor of three.
-- **Flat out**, four programs want two processors, and nginx's own rate varies by a third between
-  rounds; bare asyncio, which looks at no byte, is as near to the goal.
+- **The 99th percentile** of a thousand streams has it too. It differs between the two rounds of a
+  run by up to a factor of three, and was 1.0 to 2.8 ms over nginx in four runs.
+- **Flat out**, five programs want two processors, the analysis among them, and nginx's own rate
+  varies by a third between rounds.
+- **The machine** matters more than the last changes to the code. One with two cores of the same name
+  ran Python faster and nginx slower on 2026-11-26: 2.4 times nginx for a delta at 200 streams, 1.15
+  flat out and 0.15 for small requests. The code of that day takes as long per delta as today's.
 - **A small request** is a whole exchange. Two heads are parsed and masked, seven records written,
   connections and timers kept in order; bare asyncio looks at no byte of it. Its steps are a
   small part of the difference: most of it is calls of Python between them.
