@@ -14,7 +14,8 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from io import BytesIO
 from itertools import compress
 from pathlib import Path
@@ -176,7 +177,7 @@ class Tape:
         return low
 
     def records_in(
-        self, only: Container[int], place: Place, data: bytes
+        self, only: AbstractSet[int], place: Place, data: bytes
     ) -> Iterator[tuple[int, Record | ReadRecord]]:
         """Yield the records of some exchanges in a block, each with the number of its line.
 
@@ -528,11 +529,12 @@ def _too_long(name: str, line: int) -> TapeFormatError:
 
 
 def _lines_of_exchanges(
-    only: Container[int], numbers: Sequence[int], lines: Sequence[bytes]
+    only: AbstractSet[int], numbers: Sequence[int], lines: Sequence[bytes]
 ) -> _Batch:
     """Return the lines of some exchanges, and lines that must be decoded to know."""
+    spelled = {b"%d" % number for number in only}
     starts = map(_START.match, lines)
-    matching = [start is None or int(start[1]) in only for start in starts]
+    matching = [start is None or start[1] in spelled for start in starts]
     return tuple(compress(numbers, matching)), tuple(compress(lines, matching))
 
 
