@@ -148,9 +148,9 @@ Where a goal is missed:
   run by up to a factor of three, and was 1.0 to 2.8 ms over nginx in four runs.
 - **Flat out**, five programs want two processors, the analysis among them, and nginx's own rate
   varies by a third between rounds.
-- **The machine** matters more than the last changes to the code. One with two cores of the same name
-  ran Python faster and nginx slower on 2026-11-26: 2.4 times nginx for a delta at 200 streams, 1.15
-  flat out and 0.15 for small requests. The code of that day takes as long per delta as today's.
+- **The machine** matters more than the last changes to the code. One with two cores of the same
+  name ran Python faster and nginx slower on 2026-11-26: 2.4 times nginx for a delta at 200 streams,
+  1.15 flat out and 0.15 for small requests. The code of that day takes as long per delta as this.
 - **A small request** is a whole exchange. Two heads are parsed and masked, seven records written,
   connections and timers kept in order; bare asyncio looks at no byte of it. Its steps are a
   small part of the difference: most of it is calls of Python between them.

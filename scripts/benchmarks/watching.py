@@ -1,17 +1,19 @@
 """What it costs a recorder that a page follows its streams, beside one that nobody looks at.
 
-Two recorders of one kind get the same streams in turn, first one, then the other, and the other way
-round in the next round; the page of one of them is open: it is told what is new, and asks for the
-rows each time. Only the recorder's own process counts, without those that analyse and show.
+Two recorders of one kind get the same streams in turn, in another order in each round. The page of
+one of them is open: it is told what is new, and asks for the rows each time. The other one is also
+measured beside a program that has nothing to do with it and only computes. Of CPU time, only that
+of the recorder's own process counts, without those that analyse and show.
 """
 
 import json
 import re
 import statistics
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -19,14 +21,14 @@ from pathlib import Path
 from benchmarks.markdown import markdown
 from benchmarks.measure import READY_S, BenchError, Target, measure, provider, running
 from benchmarks.processes import is_alive, started
-from benchmarks.proxies import OURS, PROXIES, Upstream
+from benchmarks.proxies import OURS, PROXIES, SCRIPTS, Upstream
 from benchmarks.run import allow_descriptors
 from benchmarks.scenarios import P99, PROXY_CPU, SCENARIOS
 
 SCENARIO = "paced-200"
 DELTAS = 500
 """Deltas of each stream: ten seconds."""
-ALONE, WATCHED = "alone", "with a page"
+ALONE, COMPUTING, WATCHED = "alone", "beside a program that computes", "with a page"
 GOAL = 1.05
 """How much more CPU time a page may cost."""
 _LINK = re.compile(r"page: http://(\S+)/\?token=(\S+)")
@@ -80,10 +82,11 @@ def run_watching(rounds: int, log: Callable[[str], None], *, quick: bool) -> Wat
             running(ours, upstream, root / "watched") as watched,
             _page(watched, root) as page,
         ):
-            both = [(ALONE, alone), (WATCHED, watched)]
+            order = [(ALONE, alone), (COMPUTING, alone), (WATCHED, watched)]
             for number in range(1, rounds + 1):
-                for name, target in both:
-                    sample = measure(target, scenario)
+                for name, target in order:
+                    with _computing(root) if name == COMPUTING else nullcontext():
+                        sample = measure(target, scenario)
                     runs.append(
                         Watched(
                             recorder=name,
@@ -95,7 +98,7 @@ def run_watching(rounds: int, log: Callable[[str], None], *, quick: bool) -> Wat
                     log(f"round {number}, {name}: {runs[-1].cpu_us:.1f} us of CPU per delta")
                     if sample.faults:
                         faults.append(f"round {number}, {name}: {sample.faults} answers failed")
-                both.reverse()
+                order = [*order[1:], order[0]]
             if not page.told.wait(READY_S):
                 faults.append("the page was told nothing")
             faults += page.faults
@@ -139,6 +142,11 @@ class _Page:
             sock.close()
 
 
+def _computing(root: Path) -> AbstractContextManager[object]:
+    command = [sys.executable, "-m", "benchmarks.computing"]
+    return started(command, root, {"PYTHONPATH": str(SCRIPTS)}, log="computing.log")
+
+
 @contextmanager
 def _page(target: Target, root: Path) -> Iterator[_Page]:
     """A page that follows the tapes of a recorder."""
@@ -171,14 +179,14 @@ def watching_section(outcome: Watching) -> str:
     """The section of the page."""
     rows = [["recorder", "CPU µs/delta", "x alone", "p99 µs"], ["---", "---:", "---:", "---:"]]
     alone = [run for run in outcome.runs if run.recorder == ALONE]
-    for recorder in (ALONE, WATCHED):
+    for recorder in (ALONE, COMPUTING, WATCHED):
         runs = [run for run in outcome.runs if run.recorder == recorder]
         times = [run.cpu_us / other.cpu_us for run, other in zip(runs, alone, strict=True)]
         rows.append(
             [
                 recorder,
                 _figure([run.cpu_us for run in runs], 1),
-                _figure(times, 3) if recorder == WATCHED else "-",
+                _figure(times, 3) if recorder != ALONE else "-",
                 _figure([run.p99_us for run in runs], 0),
             ]
         )
@@ -195,5 +203,8 @@ def _figure(values: Sequence[float], decimals: int) -> str:
 _ABOUT = f"""\
 What `deltatape open` costs a recorder whose streams it shows: {{load}}, through two recorders in
 turn, one of them with a page that is told what is new and asks for the rows each time. CPU time is
-that of the recorder's process alone; the goal is at most {GOAL} times as much.
+that of the recorder's process alone; the goal is at most {GOAL} times as much. Whatever computes on
+the same two processors delays a delta in a hundred, since a process that wakes may have to wait for
+the kernel's next tick: so the recorder is also measured beside a program that has nothing to do
+with it and computes a fifth of the time at low priority, as the processes of the page do together.
 """
