@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from deltatape.errors import UsageError
 from deltatape.match.bounded_regex import compile_bounded
+from deltatape.regex import OR_NONE
 from deltatape.wire.json_path import Holder, Step, Wildcard, drop, parse_path, select
 
 # Each preset masks the last of its groups that took part, else all that it fits. They are applied
@@ -89,7 +90,9 @@ _MARK, _MARK_END = MARKS
 _MARKED = re.compile(f"{_MARK}([^{_MARK_END}]*){_MARK_END}")
 _OWN = "masked"
 _IN_FIELD = re.compile(
-    r"""(?P<path>(?:[^:'"\[/]|\[(?:'[^']+'|"[^"]+"|[^\]'"]+)\]){1,1000}+):(?P<mask>.*)""", re.DOTALL
+    r"""(?P<path>(?:[^:'"\[/]|\[(?:'[^']+'|"[^"]+"|[^\]'"]+)\]"""
+    rf"""{OR_NONE}){{1,1000}}+):(?P<mask>.*)""",
+    re.DOTALL,
 )
 _MODEL = "model"
 _REMEMBERED = 4096

@@ -25,6 +25,7 @@ from deltatape.redact.json_strings import (
     event_data,
     string_places,
 )
+from deltatape.regex import OR_NONE
 from deltatape.secret_text.prefilter import (
     ClearedTexts,
     has_rare_escape,
@@ -77,7 +78,7 @@ def _unrepeated(data: bytes) -> list[bytes] | None:
 
 _NUMBER = r"-?[0-9][0-9.eE+-]*+"
 _NUMBERS = re.compile(
-    rf"[0-9\[](?:(?<=[0-9])[0-9.eE+-]*+|(?<=\[)\s*+{_NUMBER}(?:\s*+,\s*+{_NUMBER})*+\s*+\])"
+    rf"[0-9\[](?:(?<=[0-9])[0-9.eE+-]*+|(?<=\[)\s*+{_NUMBER}(?:\s*+,\s*+{_NUMBER}{OR_NONE})*+\s*+\])"
 )
 """Numbers, without their signs, and arrays of nothing else."""
 _BRACKET = re.compile(r"[\[\]{}]")

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from deltatape.regex import OR_NONE
+
 _WORD = r"(?<![A-Za-z0-9])"
 _REST = r"[A-Za-z0-9_-]*+"
 # A pattern that begins with b, f, n, r, t or u must not begin within a JSON escape.
@@ -85,7 +87,7 @@ def _after_escapes(pattern: str) -> str:
 PATTERNS = (
     _Pattern(
         "private key",
-        rf"-----BEGIN {_PEM}(?:[A-Za-z0-9+/=\s:,]|-(?!----))*+(?:-----END {_PEM})?",
+        rf"-----BEGIN {_PEM}(?:[A-Za-z0-9+/=\s:,]|-(?!----){OR_NONE})*+(?:-----END {_PEM})?",
         r"-----BEGIN ",
         ("PRIVATE KEY",),
     ),
@@ -191,7 +193,8 @@ PATTERNS = (
         r"://([^/\s:@\"'<>\\?#\x7f-\xff]{1,256}+:[^/\s@\"'<>\\\x7f-\xff]{1,256}+)@",
         None,
         ("://",),
-        _unread=r"://(?:[^/\s:@\"'<>\\?#\x7f-\xff]|\\++b){1,256}+:(?:[^/\s@\"'<>\\\x7f-\xff]|\\++b){1,256}+@",
+        _unread=rf"://(?:[^/\s:@\"'<>\\?#\x7f-\xff]|\\++b{OR_NONE}){{1,256}}+"
+        rf":(?:[^/\s@\"'<>\\\x7f-\xff]|\\++b{OR_NONE}){{1,256}}+@",
     ),
     _Pattern(
         "credential by its name",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltatape.model.stream import AnomalyKind, Event
+from deltatape.regex import OR_NONE
 from deltatape.wire.framer import BYTE_ORDER_MARK, UNIT_LIMIT, Framer, PartialUnit
 from deltatape.wire.json_value import parse
 
@@ -25,18 +26,19 @@ _USUAL_DEPTH = 16
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _FLAT = rb'[^"\[\]{}]++|' + _STRING
+_OR_NONE = OR_NONE.encode()
 
 
 def _element(depth: int) -> bytes:
     """Return the expression of an element with up to `depth` levels, or of a string."""
     inside = _FLAT
     for _ in range(depth - 1):
-        inside = _FLAT + rb"|[\[{](?:" + inside + rb")*+[\]}]"
-    return _STRING + rb"|[\[{](?:" + inside + rb")*+[\]}]"
+        inside = _FLAT + rb"|[\[{](?:" + inside + _OR_NONE + rb")*+[\]}]"
+    return _STRING + rb"|[\[{](?:" + inside + _OR_NONE + rb")*+[\]}]"
 
 
 _ELEMENT = re.compile(_element(_USUAL_DEPTH), re.DOTALL)
-_SKIPPED = re.compile(rb"(?:" + _FLAT + rb")*+", re.DOTALL)
+_SKIPPED = re.compile(rb"(?:" + _FLAT + _OR_NONE + rb")*+", re.DOTALL)
 _IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[{]++|[\]}]++")
 _WORD = re.compile(rb'[^,\[\]{"]*+')
