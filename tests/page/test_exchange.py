@@ -1,6 +1,7 @@
 """The page of an exchange in Chromium: one selection through time, text, bytes and findings."""
 
 import contextlib
+import itertools
 import json
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from helpers.browser import LOOKS, NARROW, PATIENCE_MS, Seen, opened
 from helpers.chat import FINISH, sse
@@ -393,6 +394,35 @@ def test_a_running_exchange_grows(browser: Browser, tmp_path: Path) -> None:
             expect(facts).not_to_contain_text("still going on")
             # Its conversation may have been asked for before the list had its row.
             seen.problems[:] = [each for each in seen.problems if "404" not in each]
+
+
+def test_a_document_that_comes_after_newer_news_is_asked_for_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "tapes").mkdir()
+    growing = Growing(BROKEN, tmp_path / "tapes" / "growing.tape")
+    asked = itertools.count()
+
+    def hold(route: Route) -> None:
+        old = route.fetch()
+        if next(asked) == 0:
+            growing.write(growing.until(2, b"request"))
+            page.wait(lambda news: [each["exchange"] for each in news["running"]] == [2])
+        route.fulfill(response=old)
+
+    with (
+        contextlib.closing(growing.file),
+        inspected(tmp_path / "tapes", tmp_path / "index") as page,
+    ):
+        growing.write(growing.until(1, b"response"))
+        page.wait(lambda news: bool(news["running"]))
+        url = link(page, "growing.tape", 1, "tab=events")
+        with opened(browser, url.partition("#")[0]) as seen:
+            expect(seen.page.locator("#row-0")).to_be_visible()
+            seen.page.route("**/api/show?*", hold)
+            seen.page.goto(url)
+            expect(seen.page.get_by_role("row", name="[DONE]")).to_be_visible()
+            seen.page.unroute("**/api/show?*")
 
 
 @pytest.mark.parametrize(("theme", "width"), LOOKS)

@@ -75,7 +75,7 @@ export class SourceError extends Error {}
 
 const of = (ref: Ref) => ({ tape: ref.tape, exchange: String(ref.exchange) });
 
-/** How long a document is given out again; one of a running exchange is soon an old one. */
+/** How long a document is given out again, unless there is news. */
 const SHARED_MS = 500;
 
 class HttpSource implements Source {
@@ -108,8 +108,11 @@ class HttpSource implements Source {
     if (asked) return asked;
     const answer = this.json<T>(path, query);
     this.asked.set(key, answer);
-    const forget = () => setTimeout(() => this.asked.delete(key), SHARED_MS);
-    answer.then(forget, forget);
+    const forget = () => {
+      if (this.asked.get(key) === answer) this.asked.delete(key);
+    };
+    const later = () => setTimeout(forget, SHARED_MS);
+    answer.then(later, later);
     return answer;
   }
 
@@ -157,6 +160,7 @@ class HttpSource implements Source {
       events.onopen = () => is("open");
       events.onmessage = (event) => {
         const news = JSON.parse(event.data as string) as LiveNews;
+        this.asked.clear(); // what was asked for before may be older
         // Without a filter that the server has refused: the list says what is wrong with it.
         take(query === filter.toString() ? news : { ...news, running: [] });
       };
