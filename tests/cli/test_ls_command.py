@@ -89,7 +89,7 @@ def test_large_tapes_are_listed_without_being_analysed_unless_asked_for(tmp_path
     assert b"gpt-fake" in called("ls", ".", "--full", folder=tmp_path).stdout
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_hundred_small_tapes_are_all_listed(tmp_path: Path) -> None:
     (tmp_path / ".deltatape").mkdir()
     for number in range(100):

@@ -71,7 +71,7 @@ def test_the_same_seed_makes_the_same_tape_but_for_its_id(tmp_path: Path) -> Non
     assert lines[0] != lines[2]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_all_makes_a_tape_of_each_that_has_a_place(tmp_path: Path) -> None:
     done = called("mutate", CHAT, "--as", "all", "-o", "out", folder=tmp_path)
     paths = sorted((tmp_path / "out").iterdir())

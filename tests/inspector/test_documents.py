@@ -152,7 +152,7 @@ def test_of_a_damaged_tape_what_is_before_can_be_seen(tmp_path: Path) -> None:
     assert json.loads(answer.body)["error"].startswith(f"x.tape: line {end + 1}: no JSON")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_large_tape_is_read_around_the_exchange(tmp_path: Path) -> None:
     place = tmp_path / "x.tape"
     lines = BROKEN.read_bytes().splitlines(keepends=True)

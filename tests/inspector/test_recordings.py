@@ -29,7 +29,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_exactly_the_damaged_ones_have_a_problem(index: Path) -> None:
     reader = IndexReader(index)
     tapes = [state for state, _ in reader.tapes()]
@@ -45,7 +45,7 @@ def test_exactly_the_damaged_ones_have_a_problem(index: Path) -> None:
     assert {tape.id for tape in tapes if tape.problem} == damaged
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_what_is_listed_can_be_looked_at_and_has_the_same_row_there(index: Path) -> None:
     reader = IndexReader(index)
     total = reader.page(Filter(), "at", offset=0, limit=1).total

@@ -64,7 +64,7 @@ _ONCE = frozenset({"C004", "C005", "C009"})
 """What `check` reports once for a tape, and joining once for a conversation."""
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_several_tapes_have_the_findings_of_one_with_all_exchanges(tmp_path: Path) -> None:
     plan = Plan(exchanges=240, per_tape=240, gateways=1)
     folders = (RECORDINGS / "apps", *sorted((RECORDINGS / "rules").glob("C*")))
