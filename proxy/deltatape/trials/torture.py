@@ -290,10 +290,11 @@ async def _run_tasks(
         async with asyncio.TaskGroup() as group:
             for _ in range(jobs):
                 group.create_task(work())
-    except* DeltatapeError as errors:
-        error = errors.exceptions[0]
-        assert isinstance(error, DeltatapeError)
-        raise error from None
+    except ExceptionGroup as errors:  # Python 3.11.2 raises a group from `except*`, too
+        ours, others = errors.split(DeltatapeError)
+        if ours is None or others is not None:
+            raise
+        raise ours.exceptions[0] from None
     return tuple(cell for number in sorted(found) for cell in found[number])
 
 
