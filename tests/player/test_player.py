@@ -96,9 +96,9 @@ def test_what_the_tape_does_not_know_is_held_and_then_cut(reason: EndReason | No
     async def scenario() -> None:
         async with playing(taped(TWO, reason=reason), hold_s=0.3) as stage:
             client = await stage.client()
+            started = asyncio.get_running_loop().time()
             await client.send(post())
             await client.until(CHUNKS)
-            started = asyncio.get_running_loop().time()
             assert await client.rest() == (b"", "eof")
             assert asyncio.get_running_loop().time() - started > 0.2
 
