@@ -344,12 +344,8 @@ class RedactionPlanner:
                 self.add_read(line, exchange, data)
             case LogLine(line=data):
                 self._add_piece(self._body(exchange, BodySide(payload.stream.value)), line, data)
-            case MaskedSpans(spans=spans, decoded=decoded):
-                if decoded:
-                    self._pending_decoded.setdefault(exchange, {})[line] = decoded
-                if spans or not decoded:
-                    self._pending_lines[exchange] = line
-                    self._pending_spans[exchange] = spans
+            case MaskedSpans():
+                self._add_masked(exchange, line, payload)
             case Boundaries():  # stay with their read
                 self._pending_lines.setdefault(exchange, line)
             case _:
@@ -369,6 +365,13 @@ class RedactionPlanner:
         if body is None:
             body = self._bodies[exchange, side] = RecordedBody(exchange=exchange, side=side)
         return body
+
+    def _add_masked(self, exchange: int, line: int, masked: MaskedSpans) -> None:
+        if masked.decoded:
+            self._pending_decoded.setdefault(exchange, {})[line] = masked.decoded
+        if masked.spans or not masked.decoded:
+            self._pending_lines[exchange] = line
+            self._pending_spans[exchange] = masked.spans
 
     def _add_piece(self, body: RecordedBody, line: int, data: bytes) -> None:
         pending = self._pending_spans
