@@ -7,13 +7,17 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deltatape.clock import SystemClock, rfc3339
 from deltatape.http1.listener import Address
 from deltatape.inspector.server import Inspector
 from deltatape.live.messages import Begin
 from deltatape.model.rule_settings import DEFAULTS
+from deltatape.tape.encode import header_line
+from deltatape.tape.record import Header
 
 LIMIT_S = 60.0
 TOKEN = "a-token-that-only-the-user-knows"  # noqa: S105 - made up
@@ -121,6 +125,11 @@ class Growing:
         self.lines = source.read_bytes().splitlines(keepends=True)
         self.file = path.open("xb", buffering=0)
         fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def begin_now(self) -> None:
+        """Say in the header that the recording begins now."""
+        header = Header.from_json(json.loads(self.lines[0]))
+        self.lines[0] = header_line(replace(header, recorded_at=rfc3339(SystemClock.wall_ns())))
 
     def write(self, lines: int) -> None:
         self.file.write(b"".join(self.lines[:lines]))

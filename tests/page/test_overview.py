@@ -202,6 +202,7 @@ def test_what_an_attacker_wrote_is_text(browser: Browser, tmp_path: Path) -> Non
 def test_a_recording_is_followed(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "tapes").mkdir()
     growing = Growing(BROKEN, tmp_path / "tapes" / "growing.tape")
+    growing.begin_now()  # so that its duration grows by the second, not by the minute
     with inspected(tmp_path / "tapes", tmp_path / "index") as page:
         growing.write(growing.until(1, b"response"))
         with opened(browser, link(page)) as seen:
