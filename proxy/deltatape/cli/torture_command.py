@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import socket
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,8 +127,9 @@ def patterns(
     found = []
     for text in value:
         try:
-            found.append(re.compile(text, re.IGNORECASE))
-        except re.error as error:
+            with warnings.catch_warnings(action="ignore"):  # such as of a set in a set
+                found.append(re.compile(text, re.IGNORECASE))
+        except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(
                 f"{param.opts[0]} {text!r}: invalid regular expression: {error}"
             ) from None
