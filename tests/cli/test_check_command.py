@@ -1,6 +1,7 @@
 """`deltatape check`, as a CI job calls it."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -326,6 +327,25 @@ def test_no_baseline_is_written_of_tapes_that_cannot_be_read(tmp_path: Path) -> 
     result = called("check", CUT, "bad.tape", "--write-baseline", "b.json", folder=tmp_path)
     assert result.returncode == 2
     assert not (tmp_path / "b.json").exists()
+
+
+def test_a_baseline_replaces_nothing_but_a_baseline(tmp_path: Path) -> None:
+    shutil.copy(BROKEN, tmp_path / "x.tape")
+    os.mkfifo(tmp_path / "pipe")
+    for name, shown in (("x.tape", "x.tape"), ("pipe", "pipe"), ("", ".")):
+        result = called("check", CUT, "--write-baseline", name, folder=tmp_path)
+        assert (result.returncode, result.stdout) == (2, b"")
+        message = f"--write-baseline {shown}: is there already, and no baseline; name another file"
+        assert message in result.stderr.decode()
+    assert (tmp_path / "x.tape").read_bytes() == BROKEN.read_bytes()
+
+
+def test_a_baseline_replaces_an_older_one_and_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "b.json").touch()
+    for tape, count in ((CUT, 3), (EMPTY, 2)):
+        result = called("check", tape, "--write-baseline", "b.json", folder=tmp_path)
+        assert result.returncode == 0
+        assert len(json.loads((tmp_path / "b.json").read_text())["accepted"]) == count
 
 
 def test_only_what_is_selected_is_accepted(tmp_path: Path) -> None:

@@ -73,6 +73,11 @@ class NewBaseline:
     """Findings to be accepted."""
 
     def __init__(self, path: Path) -> None:
+        """Raise UsageError if something else is there, such as a tape."""
+        if os.path.lexists(path) and not _may_be_replaced(path):
+            raise UsageError(
+                f"--write-baseline {path}: is there already, and no baseline; name another file"
+            )
         self._path = path
         self._accepted: set[Accepted] = set()
 
@@ -94,6 +99,19 @@ class NewBaseline:
                 draft.unlink()
             raise UsageError(f"--write-baseline {self._path}: {error.strerror}") from None
         say(f"note: {self._path}: {count(len(self._accepted), 'finding')} accepted from now on")
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Check for an older baseline, or an empty file."""
+    if not path.is_file():  # reading a pipe would wait for a writer
+        return False
+    try:
+        text = read_file(path).decode()
+        if text:
+            read_baseline(str(path), text)
+    except (UsageError, ValueError):
+        return False
+    return True
 
 
 @click.command("check")
