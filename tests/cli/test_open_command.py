@@ -118,6 +118,7 @@ def test_one_tape_is_shown_alone(tmp_path: Path) -> None:
         (("--listen", "x"), "invalid address"),
         (("https://127.0.0.1:1",), "name the --control address"),
         (("http://example.com",), "name the --control address"),
+        (("http://[",), "name the --control address"),
         (("http://127.0.0.1:1",), "no recorder answers there"),
         (("http://127.0.0.1:x",), "no recorder answers there"),
     ],

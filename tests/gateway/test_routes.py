@@ -78,6 +78,7 @@ def test_the_port_is_told_only_where_it_is_not_the_schemes_own() -> None:
         ("api.openai.com", "invalid upstream"),
         ("ftp://h", "invalid upstream"),
         ("https://", "invalid upstream"),
+        ("https://[", "invalid upstream"),
         ("-x=https://h", "invalid name before `=`"),
         ("https://user:pw@h", "credentials in the URL"),
         ("https://h?x=1", "a query or fragment"),

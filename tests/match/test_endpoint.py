@@ -41,6 +41,11 @@ def test_a_path_is_found_bare_below_prefixes_and_without_the_upstreams_own(asked
     assert meets(b"/api/v1/chat", asked, "https://openrouter.ai/api/v1/")
 
 
+@pytest.mark.parametrize("upstream", ["http://[", "http://[x]", "http://\u2100.example", "\udc80"])
+def test_an_upstream_that_is_no_url_has_no_path(upstream: str) -> None:
+    assert meets(b"/v1/chat", b"/v1/chat", upstream)
+
+
 def test_what_only_begins_like_the_upstreams_path_is_not_shortened() -> None:
     assert not meets(b"/api2/chat", b"2/chat", "https://api.example.com/api")
     assert meets(b"/", b"http://127.0.0.1")

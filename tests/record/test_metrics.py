@@ -457,6 +457,7 @@ def test_where_metrics_go(url: str, variables: dict[str, str], expected: str) ->
         ("h:4318", {}),
         ("ftp://h", {}),
         ("http://", {}),
+        ("http://[", {}),
         ("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "grpc://c"}),
         ("http://h", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}),
         ("http://h", {"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json"}),

@@ -14,7 +14,6 @@ import webbrowser
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
@@ -30,6 +29,7 @@ from deltatape.objects.urls import is_store_url
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import tape_folders
 from deltatape.store.names import state_folder
+from deltatape.urls import split_url
 
 _STATUS_S = 10.0
 _MAX_STATUS = 1 << 20
@@ -118,7 +118,7 @@ def recorder_folder(url: str) -> Path:
     Raises:
         UsageError: none does.
     """
-    parts = urlsplit(url)
+    parts = split_url(url)
     if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
         raise UsageError(
             f"{url}: name the --control address of a recorder on this machine, such as"

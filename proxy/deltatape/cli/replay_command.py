@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -64,6 +63,7 @@ from deltatape.replay.session import (
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import locate
 from deltatape.store.mask_key import mask_key
+from deltatape.urls import split_url
 
 AUTO = "auto"
 _AS_RECORDED = "recorded"
@@ -284,7 +284,7 @@ def taped_hosts(tapes: tuple[str, ...]) -> Iterator[str]:
     """Yield the hosts of tapes that are not known anyway, each once; never this machine."""
     existing = (each for each in each_recording_once(tapes) if locate(each).path.exists())
     exchanges = (exchange for each in existing for exchange in exchanges_of(each))
-    for host in dict.fromkeys(urlsplit(one.request.upstream).hostname or "" for one in exchanges):
+    for host in dict.fromkeys(split_url(one.request.upstream).hostname or "" for one in exchanges):
         if not Hosts(()).has(host) and not is_loopback(host):
             yield host
 

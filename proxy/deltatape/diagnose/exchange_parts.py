@@ -6,13 +6,13 @@ tests (`import(export(tape))` has equal values) follow from that.
 
 import enum
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.diagnose.websocket import read_socket
 from deltatape.model.exchange import Exchange, Headers, MaskedCredential
 from deltatape.model.reply import ToolCall
 from deltatape.model.request_summary import Message
+from deltatape.urls import split_url
 from deltatape.wire.websocket import is_control
 
 _FRAMING_FIELDS = (b"content-encoding", b"content-length", b"transfer-encoding")
@@ -92,10 +92,7 @@ def value_of(part: Part, analysis: Analysis) -> object:
 def url_of(exchange: Exchange) -> str:
     """Return the URL of a request, asterisks for masked credentials."""
     request = exchange.request
-    try:
-        parts = urlsplit(request.upstream)
-    except ValueError:  # brackets that hold no address
-        parts = urlsplit("")
+    parts = split_url(request.upstream)
     origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
     return origin + request.target_bytes.decode("utf-8", "replace")
 

@@ -16,7 +16,7 @@ Spec: https://platform.openai.com/docs/guides/realtime-conversations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from deltatape.model.exchange import Exchange
 from deltatape.model.stream import Event
@@ -78,7 +78,7 @@ class RealtimeSession:
     """
 
     def __init__(self, exchange: Exchange) -> None:
-        query = parse_qs(urlsplit(exchange.request.target_bytes.decode("latin-1")).query)
+        query = parse_qs(exchange.request.target_bytes.decode("latin-1").partition("?")[2])
         self.responses: list[RealtimeResponse] = []
         self._name = f"session {exchange.id}"
         self._session: dict[str, object] = {"model": query.get("model", [None])[0]}

@@ -9,13 +9,13 @@ import base64
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
 from deltatape.diagnose.exchange_parts import Part, url_of
 from deltatape.diagnose.rebuild import Analysis
 from deltatape.exporters.parts import refuse_socket, text_of
 from deltatape.model.exchange import Exchange, HeaderValue, MaskedCredential, Request
 from deltatape.providers import KEY_FIELDS, PROVIDERS, Provider, provider_of_host
+from deltatape.urls import split_url
 
 _CURLS_OWN = frozenset(
     b"accept-encoding connection content-encoding content-length expect host keep-alive"
@@ -121,10 +121,7 @@ def shell_word(text: str) -> str:
 
 def provider_of(request: Request) -> Provider | None:
     """Return the known provider that a request went to."""
-    try:
-        host = urlsplit(request.upstream).hostname or ""
-    except ValueError:
-        host = ""
+    host = split_url(request.upstream).hostname or ""
     return PROVIDERS.get(provider_of_host(host) or "")
 
 

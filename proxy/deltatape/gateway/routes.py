@@ -6,11 +6,11 @@ With prefixes (`/openai/v1/...`), since every SDK keeps a path prefix; or one up
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from deltatape.errors import UsageError
 from deltatape.match.endpoint import shown
 from deltatape.providers import PROVIDERS, UPSTREAMS
+from deltatape.urls import split_url
 
 TAPE_FIELD = b"x-deltatape-tape"
 """The field of a request that names its tape."""
@@ -92,7 +92,7 @@ def parse_upstream(text: str) -> Upstream:
             raise UsageError(
                 f"--upstream {text!r}: invalid name before `=`; use letters, digits, . _ -"
             )
-    parts = urlsplit(url)
+    parts = split_url(url)
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise UsageError(
             f"--upstream {text!r}: invalid upstream; use [NAME=]http://HOST or [NAME=]https://HOST,"

@@ -14,13 +14,14 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
-from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 from deltatape.match.body import fits
 from deltatape.model.exchange import Request
 from deltatape.printable import excerpt
 from deltatape.providers import PROVIDERS
 from deltatape.tape.mask import credential_spans, is_credential_parameter
+from deltatape.urls import split_url
 
 Place: TypeAlias = tuple[str, bytes, tuple[tuple[str, str], ...]]
 """Method, path, and the parameters of the query by name."""
@@ -60,7 +61,7 @@ def shown(target: bytes, most: int = 2048, hide: Callable[[str], str] = str) -> 
 def recorded_places(request: Request) -> tuple[Place, ...]:
     """Return the endpoints at which a recorded request can be repeated."""
     path, query = _parts(request.target_bytes)
-    base = _normal(urlsplit(request.upstream).path.encode()).rstrip(b"/")
+    base = _normal(split_url(request.upstream).path.encode("utf-8", "replace")).rstrip(b"/")
     paths = [path]
     if base and path.startswith(base + b"/"):
         paths.append(path.removeprefix(base))

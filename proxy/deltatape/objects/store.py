@@ -19,7 +19,7 @@ from datetime import timedelta  # noqa: TID251 - a length of time; it reads no c
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import obstore
 from obstore import exceptions, store
@@ -31,6 +31,7 @@ from deltatape.errors import (
     UsageError,
 )
 from deltatape.objects.urls import ACCEPTED
+from deltatape.urls import split_url
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
@@ -87,11 +88,8 @@ class ObjectStore:
         self.url = url.rstrip("/")
         self.folder: Path | None = None
         """The folder of a file:// URL."""
-        try:
-            parts = urlsplit(url)
-            plain = not (parts.query or parts.fragment)
-        except ValueError:
-            plain, parts = False, urlsplit("")
+        parts = split_url(url)
+        plain = not (parts.query or parts.fragment)
         if "@" in parts.netloc:  # which may be a password, so it is not repeated
             raise UsageError(f"the URL of an object store must not contain a user; use {ACCEPTED}")
         local = parts.netloc in {"", "localhost"} and parts.path.startswith("/")
@@ -268,7 +266,7 @@ class ObjectStore:
 
     @property
     def _variables(self) -> str:
-        return _VARIABLES.get(urlsplit(self.url).scheme, "")
+        return _VARIABLES.get(split_url(self.url).scheme, "")
 
 
 def _object(found: "obstore.ObjectMeta", key: str, metadata: Mapping[str, str]) -> StoredObject:

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from deltatape import __version__
 from deltatape.child.background import BackgroundTask
@@ -31,6 +30,7 @@ from deltatape.errors import UsageError
 from deltatape.live.client import AnalysisLag
 from deltatape.live.messages import ExchangeReport
 from deltatape.model.recording_counts import RecordingCounts
+from deltatape.urls import split_url
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
@@ -308,7 +308,7 @@ def collector_url(url: str, environment: Mapping[str, str]) -> str:
     if not url and (own := environment.get("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")):
         return own
     url = url or environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or _COLLECTOR
-    parts = urlsplit(url)
+    parts = split_url(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
             f"--otlp {url!r}: use the URL of a collector that speaks OTLP over HTTP, such as"

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from deltatape.clock import Clock
 from deltatape.compare.recheck import Recheck, compare_today
@@ -38,6 +37,7 @@ from deltatape.store.rewrite import PRIVATE
 from deltatape.store.tape_file import WriterThread
 from deltatape.store.writer import TapeWriter
 from deltatape.tape.mask import Masker
+from deltatape.urls import split_url
 
 _BLOCK = 1 << 16
 
@@ -140,7 +140,7 @@ def _check_complete(exchange: Exchange) -> None:
 
 
 def _recorded_provider(request: Request) -> str | None:
-    return provider_of_host(urlsplit(request.upstream).hostname or "")
+    return provider_of_host(split_url(request.upstream).hostname or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ Pure except that it reads `.env` files, which applications load by themselves.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from deltatape.environment.application import EnvironmentPurpose, plan
 from deltatape.environment.clients import recognised, started_clients, telemetry_hosts
@@ -19,6 +18,7 @@ from deltatape.environment.variables import KEY_VARIABLES, ON_DEMAND, SERVED
 from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.model.exchange import Exchange, header
 from deltatape.providers import COMMON, COMPATIBLE, PROVIDERS, provider_of_host
+from deltatape.urls import split_url
 
 PLACEHOLDER = "sk-replay-000000"
 """A key that no provider takes."""
@@ -124,7 +124,7 @@ def _providers(exchanges: Iterable[Exchange]) -> Iterator[str]:
 
 
 def _host(exchange: Exchange) -> str:
-    return urlsplit(exchange.request.upstream).hostname or ""
+    return split_url(exchange.request.upstream).hostname or ""
 
 
 def _needed(providers: Iterable[str]) -> Iterator[Upstream]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from deltatape.conversation import (
     ConversationHistory,
@@ -48,6 +47,7 @@ from deltatape.printable import excerpt
 from deltatape.providers import provider_of_host
 from deltatape.rules.stalls import AFTER_RESULT, STALL, DeadZone, dead_zones
 from deltatape.secret_text.search import without_secrets
+from deltatape.urls import split_url
 from deltatape.why.survey import reply_of
 from deltatape.why.verdict import VerdictEvidence, deciding
 
@@ -466,8 +466,5 @@ def _instant(recorded_at: str, t_ns: int) -> str | None:
 
 @lru_cache(maxsize=256)
 def _provider(upstream: str) -> str | None:
-    try:
-        host = urlsplit(upstream).hostname
-    except ValueError:  # brackets that hold no address
-        return None
+    host = split_url(upstream).hostname
     return host and (provider_of_host(host) or host)
