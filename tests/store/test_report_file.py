@@ -106,3 +106,6 @@ def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(UsageError, match="name a file to write"):
         write_private(tmp_path / name, "x")
+    with pytest.raises(UsageError, match=r"^\.: Is a directory; name a file to write"):
+        write_private(Path(), "x")
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]

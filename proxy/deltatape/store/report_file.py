@@ -4,6 +4,7 @@ Whether a report can be written is checked before the work, which may take long.
 only replaced if it is a report, too: it might be a tape.
 """
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -89,6 +90,8 @@ def write_private(path: Path, text: str) -> None:
     """
     if _is_foreign(path, text[:_BEGINNING].encode()):
         raise UsageError(f"{path}: is there already, and no such page; name another file")
+    if path.is_dir():
+        raise UsageError(f"{path}: Is a directory; name a file to write")
     draft = path.with_name(f".{path.name}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -96,6 +99,8 @@ def write_private(path: Path, text: str) -> None:
             file.write(text)
         draft.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise UsageError(f"{path}: {error.strerror or error}; name a file to write") from error
 
 
