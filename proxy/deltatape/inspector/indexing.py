@@ -383,7 +383,9 @@ class Indexing:
 
     def _follow(self, follower: _Follower, until_ns: int) -> None:
         """Read on while there is time; end with the recorder."""
-        over = follower.caught_up and not _is_recorded(follower.state)
+        # Asked before reading begins, not within it: what is written until the end is to be read.
+        begins = follower.reading is None
+        over = begins and follower.caught_up and not _is_recorded(follower.state)
         done = self._read_on(follower, until_ns)
         follower.caught_up = follower.caught_up or done
         if done and follower.damage:
