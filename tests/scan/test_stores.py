@@ -1,6 +1,7 @@
 """Scans of tapes in an object store, over the protocol of S3 on loopback."""
 
 import hashlib
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -107,7 +108,12 @@ def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("server")
-def test_conversations_of_tapes_in_a_store_are_joined(tmp_path: Path) -> None:
+def test_conversations_of_tapes_in_a_store_are_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     whole = RECORDINGS / "rules" / "C001" / "fires.tape"
     for part, key in ((1, FIRST), (2, SECOND)):
         source = SpliceSource(tape=open_tape(str(whole)), numbers=frozenset({part}))
@@ -118,3 +124,4 @@ def test_conversations_of_tapes_in_a_store_are_joined(tmp_path: Path) -> None:
 
     assert [row["code"] for row in rows("findings") if row["across"]] == ["C001"]
     assert list(open_files(OUT).found(DRAFTS)) == []
+    assert [*temporary.iterdir()] == []

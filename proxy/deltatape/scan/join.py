@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -220,7 +221,18 @@ def deal(job: JoinJob, step: Sequence[TapeToDeal]) -> str:
         for row in _of_tape(files, each):
             bucket = int(row.key[:_BUCKET_DIGITS], 16) % job.partitions
             dealt.setdefault(bucket, []).append(row)
-    draft = files.drafts(job.id) / "dealt"
+    drafts = files.drafts(job.id)
+    try:
+        draft = drafts / "dealt"
+        _write_parts(draft, dealt)
+        path = f"{DRAFTS}/{job.id}/{drafts.name}{SUFFIX}"
+        files.publish(draft, path)
+    finally:  # a store has got a copy
+        shutil.rmtree(drafts, ignore_errors=True)
+    return path
+
+
+def _write_parts(draft: Path, dealt: dict[int, list[Dealt]]) -> None:
     parts = sorted(dealt)
     with pq.ParquetWriter(draft, _DEALT, compression="zstd", store_schema=False) as writer:
         for part in parts:
@@ -228,9 +240,6 @@ def deal(job: JoinJob, step: Sequence[TapeToDeal]) -> str:
             table = pa.table(columns, schema=_DEALT)
             writer.write_table(table, row_group_size=max(1, len(table)))
         writer.add_key_value_metadata({"parts": json.dumps(parts)})
-    path = f"{DRAFTS}/{job.id}/{draft.parent.name}{SUFFIX}"
-    files.publish(draft, path)
-    return path
 
 
 def _of_tape(files: Files, tape: TapeToDeal) -> Iterator[Dealt]:
