@@ -4,12 +4,15 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from deltatape.clock import SystemClock
+from deltatape.errors import DeltatapeError
 from deltatape.inspector.index import Filter, IndexReader
 from deltatape.inspector.indexing import MAX_STARTS, Indexing, Library
 from deltatape.model.rule_settings import DEFAULTS, Settings
@@ -36,10 +39,16 @@ class SkippingClock(SystemClock):
         self.skipped_ns = 0
         self.step_ns = 0
         """How much later it is each time, as on a machine that is busy otherwise."""
+        self.stopped_ns: int | None = None
 
     def now_ns(self) -> int:
         self.skipped_ns += self.step_ns
-        return SystemClock.now_ns() + self.skipped_ns
+        now_ns = SystemClock.now_ns() if self.stopped_ns is None else self.stopped_ns
+        return now_ns + self.skipped_ns
+
+    def stop(self) -> None:
+        """Let no time pass but what the test says."""
+        self.stopped_ns = SystemClock.now_ns()
 
     def skip(self) -> None:
         self.skipped_ns += 3_600_000_000_000
@@ -311,6 +320,32 @@ def test_a_tape_that_grows_is_followed_to_its_end(run: Run, folder: Path) -> Non
     assert not run.indexing.busy
 
 
+@pytest.mark.parametrize("name", ["conformance", "dialects", "incidents"])
+def test_however_a_tape_grows_its_rows_are_those_of_the_whole(name: str, tmp_path: Path) -> None:
+    different = []
+    for number, tape in enumerate(sorted((ROOT / "recordings" / name).glob("*.tape"))):
+        try:
+            rows = expected(tape, "x.tape")
+        except DeltatapeError:  # damaged on purpose
+            continue
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run = Run(Library(folders=[folder]), tmp_path / f"{number}.index")
+        growing = Growing(tape, folder / "x.tape")
+        data, chance = b"".join(growing.lines), Random(number)
+        cuts = sorted(chance.sample(range(1, len(data)), 3))
+        for start_at, end_at in pairwise((0, *cuts, len(data))):
+            growing.file.write(data[start_at:end_at])
+            if chance.random() < 0.8:
+                run.go()
+                run.indexing.running()
+        growing.file.close()
+        if not same(run.go().rows(), rows):
+            different.append(tape.name)
+        run.stop()
+    assert different == []
+
+
 def test_what_is_recorded_last_is_read_even_if_time_was_up_before(run: Run, folder: Path) -> None:
     growing = Growing(TAPE, folder / "x.tape")
     growing.write(growing.until(1, b"request-end"))
@@ -339,6 +374,69 @@ def test_an_exchange_with_a_long_request_is_seen_in_progress(run: Run, folder: P
     run.go()
     assert [row["model"] for row in run.indexing.running()] == ["gpt-4o"]
     growing.file.close()
+
+
+def test_a_row_in_progress_follows_what_has_come(run: Run, folder: Path) -> None:
+    growing = Growing(TAPE, folder / "x.tape")
+    growing.write(growing.until(1, b"request-end"))
+    seen = []
+    for _ in range(growing.until(1, b"end") - 1):
+        growing.write(1)
+        run.go()
+        (row,) = run.indexing.running()
+        assert row["open"]
+        seen.append((row["calls"], row["first_event_ns"]))
+    ended = expected(TAPE, "x.tape")[0]
+    assert ended["calls"]
+    assert seen[0] == (0, None)
+    assert seen[-1] == (ended["calls"], ended["first_event_ns"])
+    growing.file.close()
+
+
+def test_where_many_are_in_progress_their_rows_take_turns(run: Run, folder: Path) -> None:
+    lines = Lines()
+    many = range(1, 31)
+    for number in many:
+        tap = ExchangeTap(number, lines.put, MASKER)
+        start(tap)
+        tap.flush()
+    source = write_tape(folder.parent, header_line(HEADER) + lines.text.encode(), "source")
+    growing = Growing(Path(source), folder / "x.tape")
+    growing.write(len(growing.lines))
+    run.go()
+    run.clock.stop()
+    run.clock.step_ns = 10_000_000  # so that there is time for a few of them
+    shown = [0]
+    while shown[-1] < len(many):
+        run.clock.skip()
+        shown.append(len(run.indexing.running()))
+        assert shown[-1] > shown[-2]
+    assert len(shown) > len(many) / 10
+
+    growing.file.write(b"".join(b'[%d,%d,"read","data: 1\\n\\n"]\n' % (9, at) for at in many))
+    run.clock.step_ns = 0
+    run.go()
+    run.clock.step_ns = 10_000_000
+    for _ in shown[1:]:  # none is left out, however little there is time for
+        run.clock.skip()
+        rows = run.indexing.running()
+        assert {row["exchange"] for row in rows} == set(many)
+    assert None not in {row["first_event_ns"] for row in run.indexing.running()}
+    growing.file.close()
+
+
+def test_damage_in_what_is_in_progress_is_a_problem_of_the_tape(run: Run, folder: Path) -> None:
+    growing = Growing(TAPE, folder / "x.tape")
+    growing.write(growing.until(1, b"read"))
+    growing.file.write(b'[1,1,"read",7]\n')
+    run.go()
+    growing.file.close()
+    run.go()
+    state = run.tapes()["x.tape"]
+    assert state.indexed
+    assert state.problem is not None
+    assert state.problem.startswith("line ")
+    assert [row["exchange"] for row in run.rows()] == [1]
 
 
 def test_a_long_prompt_is_shown_while_its_answer_comes(run: Run, folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from deltatape.errors import TapeFormatError, UsageError
 from deltatape.store import reader, tail
 from deltatape.store.reader import open_tape
-from deltatape.store.tail import TapeTail
+from deltatape.store.tail import Holds, TapeTail
 from deltatape.tape.encode import header_line
 from helpers.tapes import HEADER
 
@@ -75,8 +75,72 @@ def test_long_lines_come_at_once_where_that_is_wanted(tmp_path: Path) -> None:
     path = tmp_path / "x.tape"
     long = b'[1,1,"read","%b"]\n' % (b"x" * tail.LONG_LINE)
     path.write_bytes(LINES[0] + long + LINES[2])
-    with TapeTail(path, holds=False) as tape:
+    with TapeTail(path, holds=Holds.NONE) as tape:
         assert [number for number, _ in tape.read()] == [2, 3]
+
+
+READS = (
+    *LINES[:1],
+    b'[1,1,"idle",{}]\n',
+    b'[2,1,"read","data: 1\\n\\n"]\n',
+    b'[3,2,"boundaries",[1]]\n',
+    b'[4,2,"read",{"b64":"/w=="}]\n',
+    b'[5,1,"boundaries",[1]]\n',
+    b'[6,0,"read","of no exchange"]\n',
+    b'[7,1,"read","\xc3\xa9"]\n',
+    b'[8,1,"end",{"reason":"complete","bytes":3,"sha256":"%b"}]\n' % (b"0" * 64),
+    b'[9,2,"idle",{}]\n',
+)
+
+
+def test_after_its_first_read_an_exchange_waits_for_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(b"".join(READS))
+    records = dict(open_tape(path).records())
+    with TapeTail(path, holds=Holds.READS) as tape:
+        read = [*tape.read()]
+        assert [number for number, _ in read] == [2, 3, 4, 5, 7, 6, 8, 9]
+        assert (tape.has(1), tape.has(2)) == (False, True)
+        read += tape.release(2)
+        assert not tape.has(2)
+        assert [number for number, _ in read[8:]] == [10]
+        assert all(tuple(records[number])[:2] == record[:2] for number, record in read)
+        with path.open("ab") as file:
+            file.write(b'[10,2,"read","more"]\n')
+        assert [*tape.read()] == []
+        assert [(number, record[2]) for number, record in tape.release(2)] == [(11, b"more")]
+
+
+def test_however_often_what_waits_is_released_it_comes_once_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    whole = b"".join(READS)
+    path.write_bytes(whole)
+    expected: dict[int, list[int]] = {}
+    for number, record in open_tape(path).records():
+        expected.setdefault(record[1], []).append(number)
+    for cut in range(len(READS[0]), len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        found: dict[int, list[int]] = {}
+        with TapeTail(path, holds=Holds.READS) as tape:
+            for rest in (whole[cut:], b""):
+                for numbered in (*tape.read(), *tape.release(1), *tape.release(2)):
+                    found.setdefault(numbered[1][1], []).append(numbered[0])
+                with path.open("ab") as file:
+                    file.write(rest)
+            assert not any(tape.has(exchange) for exchange in expected if exchange)
+        assert [found[number] for number in (1, 2)] == [expected[number] for number in (1, 2)]
+
+
+def test_damage_in_what_waits_is_told_when_it_is_released(tmp_path: Path) -> None:
+    path = tmp_path / "x.tape"
+    path.write_bytes(READS[0] + READS[2] * 2 + b'[3,1,"read",7]\n')
+    with TapeTail(path, holds=Holds.READS) as tape:
+        assert [number for number, _ in tape.read()] == [2]
+        released = tape.release(1)
+        assert next(released)[0] == 3
+        with pytest.raises(TapeFormatError) as raised:
+            next(released)
+        assert raised.value.line == 4
 
 
 def test_a_long_line_that_is_no_record_is_told(tmp_path: Path) -> None:

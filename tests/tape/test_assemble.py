@@ -4,7 +4,7 @@ import random
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Framing, MaskedCredential, Tap
-from deltatape.tape.assemble import assemble
+from deltatape.tape.assemble import Assembler, assemble
 from deltatape.tape.decode import decode_lines, decode_record
 from deltatape.tape.mask import Masker
 from deltatape.tape.tap import ExchangeTap
@@ -69,6 +69,19 @@ def test_only_exchanges_that_come_out_after_the_stop_know_of_it_unless_it_is_giv
     numbered = ((0, decode_record(line)) for line in lines)
     known = assemble(numbered, tape="", header=HEADER, stopped_ns=160)
     assert [exchange.stopped_ns for exchange in known] == [160, 160]
+
+
+def test_exchanges_without_an_end_can_be_had_one_by_one() -> None:
+    lines = whole_tape().splitlines(keepends=True)[1:]
+    assembler = Assembler(tape="x.tape", header=HEADER)
+    before: set[int] = set()
+    for number, line in enumerate(lines, start=2):
+        for ended in assembler.feed([(number, decode_record(line))]):
+            assert ended.number in before
+            assert ended.number not in assembler.open
+        before = {*assembler.open}
+    assert before == {2}
+    assert [assembler.exchange(2)] == [*assembler.unfinished()]
 
 
 def test_an_exchange_is_handed_out_when_it_ends() -> None:

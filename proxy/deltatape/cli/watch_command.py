@@ -25,7 +25,7 @@ from deltatape.store.listing import list_tapes, recorded_folders
 from deltatape.store.names import without_suffix
 from deltatape.store.reader import open_tape
 from deltatape.store.shards import recording_of
-from deltatape.store.tail import TapeTail
+from deltatape.store.tail import Holds, TapeTail
 from deltatape.tape.assemble import Assembler
 from deltatape.why.exchange_index import ExchangeIndexer
 
@@ -81,7 +81,7 @@ class _FollowedTape:
         self.over = False
         """Whether nothing more will come."""
         self.is_new = True
-        self._tail = TapeTail(path, holds=False)
+        self._tail = TapeTail(path, holds=Holds.NONE)
         # What others record of a conversation is not known yet.
         alone = recording_of(path) is not None
         self._indexer = ExchangeIndexer(current_rules(), live=True, alone=alone)

@@ -34,7 +34,7 @@ from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rule_set import rule_set
 from deltatape.store.sealed import SealedTape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
-from deltatape.store.tail import TapeTail
+from deltatape.store.tail import Holds, TapeTail
 from deltatape.tape.assemble import Assembler
 from deltatape.why.exchange_index import ExchangeIndexer
 from deltatape.why.overview import app_of
@@ -45,8 +45,12 @@ SCAN_NS = 1_000_000_000
 """The shortest interval of searches of the folders."""
 _SLICE_NS = 100_000_000
 """How long other tapes are read before tapes that grow get their turn again."""
+_RUNNING_SHARE = 0.02
+"""How much of the time exchanges in progress may be analysed: with few, each time one has grown."""
 _RUNNING_NS = 50_000_000
-"""How long exchanges in progress may be analysed each time."""
+"""How long at once, where there was nothing to analyse before."""
+_RUNNING_DEBT_NS = 20_000_000
+"""How much of what a long one took too much is made up for."""
 _MOST_RUNNING = 500
 MAX_STARTS = 3
 """After this many starts without an end, a tape is left out."""
@@ -117,8 +121,10 @@ class _Follower:
     reading: Iterator[Sequence[Exchange]] | None = None
     """What has not been read of the part that is there."""
     caught_up: bool = False
-    running: dict[int, tuple[int, Row]] = field(default_factory=dict)
-    """Exchanges in progress by number: how much had come, and the row."""
+    running: dict[int, Row] = field(default_factory=dict)
+    """The rows of exchanges in progress, by number; the oldest first."""
+    grown: set[int] = field(default_factory=set)
+    """Exchanges in progress of which records have come since then."""
     apps: dict[str, None] = field(default_factory=dict)
     damage: list[DeltatapeError] = field(default_factory=list)
     """Why it cannot be read on."""
@@ -149,6 +155,9 @@ class Indexing:
         self._read_now: Sequence[Tape] = ()
         """What that reads."""
         self._scan_ns = 0
+        self._running_ns = clock.now_ns()
+        self._spare_ns = _RUNNING_NS
+        """How long exchanges in progress may be analysed now; negative: some took longer."""
         self._known = self._writer.tapes()
         self._told: object = None
         """What was last reported to the server."""
@@ -369,8 +378,8 @@ class Indexing:
 
     def _begin_following(self, unit: _Unit, state: TapeState) -> None:
         try:
-            # Most requests of agents are long, and would not be seen while they are answered.
-            tail = TapeTail(state.path, holds=False)
+            # What is long, as most requests of agents are, must be seen while it is answered.
+            tail = TapeTail(state.path, holds=Holds.READS)
         except DeltatapeError:  # gone: the next scan says so
             return
         with self._writer.changing():
@@ -407,6 +416,7 @@ class Indexing:
             for exchange in batch:
                 _note_app(exchange, follower.apps)
                 follower.running.pop(exchange.number, None)
+                follower.grown.discard(exchange.number)
             self._write(follower, follower.indexer.add_all(batch))
             if self._clock.now_ns() >= until_ns:
                 return False
@@ -431,8 +441,12 @@ class Indexing:
             if not any(each in self._followed for each in follower.unit.tapes):
                 self._wait(follower.unit)
             return
-        if follower.assembler is not None:
-            self._write(follower, follower.indexer.add_all([*follower.assembler.unfinished()]))
+        assembler = follower.assembler
+        if assembler is not None:
+            left = [_in_progress(follower, assembler, each) for each in (*assembler.open,)]
+            if follower.damage and problem is None:
+                problem = _problem(follower.damage[0], state)
+            self._write(follower, follower.indexer.add_all(left))
             watch = None
             logs: Iterable[LogEntry] = ()
             if not problem:
@@ -445,28 +459,33 @@ class Indexing:
 
     def running(self) -> list[Row]:
         """Return rows of the exchanges in progress; some can be slightly outdated."""
-        until_ns = self._clock.now_ns() + _RUNNING_NS
-        rows: list[Row] = []
+        now_ns = self._clock.now_ns()
+        spare_ns = self._spare_ns + int((now_ns - self._running_ns) * _RUNNING_SHARE)
+        until_ns = now_ns + min(spare_ns, _RUNNING_NS)
         for follower in self._followed.values():
-            if follower.assembler is None or not follower.caught_up:
-                continue
-            known = follower.running
-            present = {each.number: each for each in follower.assembler.unfinished()}
-            for number in tuple(known):
-                if number not in present:
-                    del known[number]
-            # Those without a row, then those whose row is oldest: `known` is in that order.
-            for number in (*(each for each in present if each not in known), *tuple(known)):
-                exchange = present[number]
-                if not exchange.request.line or self._clock.now_ns() > until_ns:
-                    continue
-                size = exchange.body_size + len(exchange.request.body) + len(exchange.frames)
-                if number not in known or known[number][0] != size:
+            if follower.assembler is not None and follower.caught_up:
+                self._look_at_running(follower, follower.assembler, until_ns)
+        self._running_ns = self._clock.now_ns()
+        self._spare_ns = max(until_ns - self._running_ns, -_RUNNING_DEBT_NS)
+        rows = [row for each in self._followed.values() for row in each.running.values()]
+        return sorted(rows, key=lambda row: str(row["at"]), reverse=True)[:_MOST_RUNNING]
+
+    def _look_at_running(self, follower: _Follower, assembler: Assembler, until_ns: int) -> None:
+        """Make rows of exchanges in progress that have grown, while there is time."""
+        known = follower.running
+        for number in [each for each in known if each not in assembler.open]:
+            del known[number]
+        # Those without a row, then those whose row is oldest.
+        for number in (*(each for each in assembler.open if each not in known), *tuple(known)):
+            if self._clock.now_ns() >= until_ns:
+                return
+            if number in follower.grown or follower.tail.has(number):
+                follower.grown.discard(number)
+                exchange = _in_progress(follower, assembler, number)
+                if exchange.request.line:
                     known.pop(number, None)
                     row = replace(follower.indexer.running(exchange), open=True)
-                    known[number] = size, _object(row, follower.state.id)
-            rows += [row for _, row in known.values()]
-        return sorted(rows, key=lambda row: str(row["at"]), reverse=True)[:_MOST_RUNNING]
+                    known[number] = _object(row, follower.state.id)
 
     def news(self) -> dict[str, object] | None:
         """Return the news for the server; None if there is none."""
@@ -519,7 +538,16 @@ def _ended(follower: _Follower) -> Iterator[Exchange]:
         if follower.assembler is None:
             assert follower.tail.header is not None  # it precedes any record
             follower.assembler = Assembler(tape=follower.tail.path, header=follower.tail.header)
+        follower.grown.add(numbered[1][1])
         yield from follower.assembler.feed((numbered,))
+
+
+def _in_progress(follower: _Follower, assembler: Assembler, number: int) -> Exchange:
+    """Return what is known of an exchange that has no end."""
+    released = assembler.feed(follower.tail.release(number))
+    for _ in _before_damage(released, follower.damage):
+        raise AssertionError("an end does not wait")  # pragma: no cover
+    return assembler.exchange(number)
 
 
 def _object(row: ExchangeRow, tape: str) -> Row:

@@ -7,7 +7,7 @@ missing, of duplicate ones one counts, and records after an `end` are ignored.
 Format: recordings/README.md, "Order" and "What a reader must bear".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from deltatape.model.exchange import (
@@ -292,6 +292,15 @@ class Assembler:
             elif parts.add(content, t_ns, line):
                 self._ended.add(number)
                 yield self._exchange(building.pop(number))
+
+    @property
+    def open(self) -> Collection[int]:
+        """The numbers of the exchanges without an end, as they began."""
+        return self._building.keys()
+
+    def exchange(self, number: int) -> Exchange:
+        """Return what is known of an exchange without an end."""
+        return self._exchange(self._building[number])
 
     def unfinished(self) -> Iterator[Exchange]:
         """Yield the exchanges without an end, as they began."""
