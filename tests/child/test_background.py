@@ -1,6 +1,7 @@
 """Tasks and processes that run beside the streams."""
 
 import asyncio
+import os
 import signal
 from pathlib import Path
 
@@ -63,6 +64,19 @@ def test_a_module_of_the_working_directory_is_not_started(
         return output
 
     assert asyncio.run(run()) == b'{"a":1}\n'
+
+
+def test_a_module_is_spared_by_ctrl_c_and_shares_our_part_of_the_processors() -> None:
+    async def run() -> tuple[int, int]:
+        process = await start_module("json.tool")
+        try:
+            return os.getpgid(process.pid), os.getsid(process.pid)
+        finally:
+            await kill(process)
+
+    group, session = asyncio.run(run())
+    assert group != os.getpgrp()
+    assert session == os.getsid(0)
 
 
 def test_a_process_is_killed_once_and_its_exit_code_is_kept() -> None:

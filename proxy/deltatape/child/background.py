@@ -45,12 +45,13 @@ async def start_module(
     Raises:
         OSError: it cannot be started.
     """
-    # -P: no file of the working directory is imported. Its own session: Ctrl-C is ours.
+    # -P: no file of the working directory is imported. Its own process group: Ctrl-C is ours. Not
+    # its own session, which Linux would give as much of a processor as all of ours, however nice.
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", module, *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,
+        process_group=0,
         limit=limit,
         pass_fds=pass_fds,
     )
