@@ -41,6 +41,8 @@ from deltatape.why.overview import app_of
 
 TELL_NS = 250_000_000
 """The shortest interval of reports to the server, and of looks at tapes that grow."""
+_OFTEN = 50
+"""With so many exchanges in progress reports come half as often, with twice as many a third, ..."""
 SCAN_NS = 1_000_000_000
 """The shortest interval of searches of the folders."""
 _SLICE_NS = 100_000_000
@@ -487,6 +489,11 @@ class Indexing:
                     row = replace(follower.indexer.running(exchange), open=True)
                     known[number] = _object(row, follower.state.id)
 
+    @property
+    def in_progress(self) -> int:
+        """How many exchanges in progress have a row."""
+        return sum(len(each.running) for each in self._followed.values())
+
     def news(self) -> dict[str, object] | None:
         """Return the news for the server; None if there is none."""
         reading = sum(tape.position for tape in self._read_now)
@@ -610,7 +617,7 @@ def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
             if news is not None:
                 out.write(json.dumps(news, separators=(",", ":")).encode() + b"\n")
                 out.flush()
-            next_ns = clock.now_ns() + TELL_NS
+            next_ns = clock.now_ns() + int(TELL_NS * (1 + indexing.in_progress / _OFTEN))
         if not listed:
             listed = True
             os.nice(_NICENESS)  # not before: all of a page waits for the list
