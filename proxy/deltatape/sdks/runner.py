@@ -277,6 +277,9 @@ class _Runner:
 @contextlib.asynccontextmanager
 async def _running(environment: Environment) -> AsyncIterator[_Runner]:
     surroundings = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    # A folder without certificates: httpx would read all of a machine's for each client, which took
+    # most of the time, and no runner connects to anything with TLS.
+    surroundings["SSL_CERT_DIR"] = str(_RUNNERS)
     try:
         process = await asyncio.create_subprocess_exec(
             *environment.command,
