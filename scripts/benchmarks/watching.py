@@ -188,7 +188,7 @@ def _page(target: Target, root: Path) -> Iterator[_Page]:
 def watching_section(outcome: Watching) -> str:
     """The section of the page."""
     rows = [
-        ["recorder", "CPU µs/delta", "x alone", "the page's processes", "p99 µs"],
+        ["recorder", "CPU µs/delta", "x alone", "page's CPU µs/delta", "p99 µs"],
         ["---", "---:", "---:", "---:", "---:"],
     ]
     alone = [run for run in outcome.runs if run.recorder == ALONE]
