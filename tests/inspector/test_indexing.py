@@ -351,6 +351,7 @@ def test_what_is_recorded_last_is_read_even_if_time_was_up_before(run: Run, fold
     growing.write(growing.until(1, b"request-end"))
     run.go()
     growing.write(growing.until(2, b"request"))
+    run.clock.stop()
     run.clock.step_ns = 60_000_000
     run.indexing.work()  # has read all there is, and had no time to notice
     run.clock.step_ns = 0

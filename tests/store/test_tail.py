@@ -100,9 +100,9 @@ def test_after_its_first_read_an_exchange_waits_for_its_end(tmp_path: Path) -> N
     with TapeTail(path, holds=Holds.READS) as tape:
         read = [*tape.read()]
         assert [number for number, _ in read] == [2, 3, 4, 5, 7, 6, 8, 9]
-        assert (tape.has(1), tape.has(2)) == (False, True)
+        assert (tape.is_waiting(1), tape.is_waiting(2)) == (False, True)
         read += tape.release(2)
-        assert not tape.has(2)
+        assert not tape.is_waiting(2)
         assert [number for number, _ in read[8:]] == [10]
         assert all(tuple(records[number])[:2] == record[:2] for number, record in read)
         with path.open("ab") as file:
@@ -127,7 +127,7 @@ def test_however_often_what_waits_is_released_it_comes_once_in_order(tmp_path: P
                     found.setdefault(numbered[1][1], []).append(numbered[0])
                 with path.open("ab") as file:
                     file.write(rest)
-            assert not any(tape.has(exchange) for exchange in expected if exchange)
+            assert not any(tape.is_waiting(exchange) for exchange in expected if exchange)
         assert [found[number] for number in (1, 2)] == [expected[number] for number in (1, 2)]
 
 

@@ -41,18 +41,19 @@ from deltatape.why.overview import app_of
 
 TELL_NS = 250_000_000
 """The shortest interval of reports to the server, and of looks at tapes that grow."""
-_OFTEN = 50
-"""With so many exchanges in progress reports come half as often, with twice as many a third, ..."""
+_FEW_RUNNING = 50
+"""With this many exchanges in progress reports come half as often as `TELL_NS` allows, and with
+twice as many a third as often."""
 SCAN_NS = 1_000_000_000
 """The shortest interval of searches of the folders."""
 _SLICE_NS = 100_000_000
 """How long other tapes are read before tapes that grow get their turn again."""
 _RUNNING_SHARE = 0.02
-"""How much of the time exchanges in progress may be analysed: with few, each time one has grown."""
+"""The share of the time in which exchanges in progress may be analysed."""
 _RUNNING_NS = 50_000_000
-"""How long at once, where there was nothing to analyse before."""
+"""The most of this time that is saved up."""
 _RUNNING_DEBT_NS = 20_000_000
-"""How much of what a long one took too much is made up for."""
+"""The most that an analysis which took longer uses up in advance."""
 _MOST_RUNNING = 500
 MAX_STARTS = 3
 """After this many starts without an end, a tape is left out."""
@@ -481,7 +482,7 @@ class Indexing:
         for number in (*(each for each in assembler.open if each not in known), *tuple(known)):
             if self._clock.now_ns() >= until_ns:
                 return
-            if number in follower.grown or follower.tail.has(number):
+            if number in follower.grown or follower.tail.is_waiting(number):
                 follower.grown.discard(number)
                 exchange = _in_progress(follower, assembler, number)
                 if exchange.request.line:
@@ -617,7 +618,7 @@ def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
             if news is not None:
                 out.write(json.dumps(news, separators=(",", ":")).encode() + b"\n")
                 out.flush()
-            next_ns = clock.now_ns() + int(TELL_NS * (1 + indexing.in_progress / _OFTEN))
+            next_ns = clock.now_ns() + int(TELL_NS * (1 + indexing.in_progress / _FEW_RUNNING))
         if not listed:
             listed = True
             os.nice(_NICENESS)  # not before: all of a page waits for the list

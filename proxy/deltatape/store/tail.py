@@ -121,7 +121,7 @@ class TapeTail:
                 self._offset += sum(sizes)
             yield from decode_lines(numbered, self._unusual)
 
-    def has(self, exchange: int) -> bool:
+    def is_waiting(self, exchange: int) -> bool:
         """Check whether lines of an exchange wait to be released."""
         return bool(self._reads.get(b"%d" % exchange))
 
