@@ -220,6 +220,7 @@ turn, one of them with a page that is told what is new and asks for the rows eac
 that of the recorder's process alone; the goal is at most {GOAL} times as much. The page's own
 processes are counted beside it, until the recorder has done its work. Whatever computes on the same
 two processors delays deltas, since a process that wakes may have to wait for the kernel's next
-tick: so the recorder is also measured beside a program that has nothing to do with it and computes
-a fifth of the time at low priority.
+tick. The page's processes offer their processor every quarter of a millisecond instead. For
+comparison, the recorder is also measured beside a program that does not, and computes a fifth of
+the time at low priority.
 """

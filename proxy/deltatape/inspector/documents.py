@@ -18,6 +18,7 @@ from deltatape import __version__
 from deltatape.compare import VOLATILE, compare_exchanges, first_damage
 from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.errors import DeltatapeError, TapeFormatError
+from deltatape.inspector.yielding import yielding
 from deltatape.live.messages import Begin
 from deltatape.model.exchange import Exchange
 from deltatape.model.explanation import ALONE, Explanation, TapeContext
@@ -303,7 +304,8 @@ def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
     """Answer questions, one a line, until the input ends."""
     documents = Documents(Begin(settings=_mapping(begin["settings"])).rules())
     for line in source:
-        answer = documents.answer(json.loads(line))
+        with yielding():
+            answer = documents.answer(json.loads(line))
         head = {
             "status": answer.status,
             "fields": {"Content-Type": answer.type, **(answer.fields or {})},

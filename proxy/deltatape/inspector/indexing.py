@@ -22,6 +22,7 @@ from deltatape.clock import SystemClock
 from deltatape.diagnose.rebuild import batches, body_bytes
 from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.inspector.index import IndexWriter, Row, TapeState
+from deltatape.inspector.yielding import yielding
 from deltatape.live.messages import Begin
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.exchange_row import ExchangeRow
@@ -610,15 +611,16 @@ def serve(begin: Mapping[str, object], source: BinaryIO, out: BinaryIO) -> None:
         if select.select([source], [], [], wait_s)[0]:
             indexing.close()
             return
-        indexing.scan()
-        if listed:
-            indexing.work()
-        if clock.now_ns() >= next_ns:
-            news = indexing.news()
-            if news is not None:
-                out.write(json.dumps(news, separators=(",", ":")).encode() + b"\n")
-                out.flush()
-            next_ns = clock.now_ns() + int(TELL_NS * (1 + indexing.in_progress / _FEW_RUNNING))
+        with yielding():
+            indexing.scan()
+            if listed:
+                indexing.work()
+            if clock.now_ns() >= next_ns:
+                news = indexing.news()
+                if news is not None:
+                    out.write(json.dumps(news, separators=(",", ":")).encode() + b"\n")
+                    out.flush()
+                next_ns = clock.now_ns() + int(TELL_NS * (1 + indexing.in_progress / _FEW_RUNNING))
         if not listed:
             listed = True
             os.nice(_NICENESS)  # not before: all of a page waits for the list

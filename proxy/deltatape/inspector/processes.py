@@ -1,7 +1,7 @@
 """The processes that read tapes for the server: one that indexes, some that make documents.
 
-They run niced: a tape that takes long or all memory stops only the process that reads it, which is
-started again.
+They run niced, and give way to streams (see `yielding`). A tape that takes long or all memory stops
+only the process that reads it, which is started again.
 """
 
 import asyncio
