@@ -256,7 +256,7 @@ class _TapeCheck:
 
 
 def may_need_logs(digests: Iterable[Digest], findings: Iterable[Sequence[Finding]]) -> bool:
-    """Return whether what the application printed matters: to take it may mean to read a tape."""
+    """Return whether the application's output matters; getting it may mean reading a whole tape."""
     return any(digest.calls or digest.text_calls for digest in digests) or any(
         is_departure(each) for own in findings for each in own
     )

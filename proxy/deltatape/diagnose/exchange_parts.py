@@ -73,12 +73,12 @@ HTTP_MESSAGES = frozenset(
 
 
 def held(parts: frozenset[Part]) -> frozenset[Part]:
-    """Return `parts` with all that follows from them."""
+    """Return `parts` with those that they imply; see `IMPLIED`."""
     return parts.union(*(IMPLIED.get(part, ()) for part in parts))
 
 
 def not_held(parts: frozenset[Part]) -> list[Part]:
-    """Return the other parts, in their order, without what follows from one of them."""
+    """Return the other parts, in their order, without those that another of them implies."""
     lost = set(Part) - held(parts)
     follows = frozenset[Part]().union(*(IMPLIED.get(part, ()) for part in lost))
     return [part for part in Part if part in lost - follows]

@@ -361,7 +361,7 @@ class MitmRun:
         return self._clients[flow.client_conn.id]
 
     def _named(self, flow: Flow) -> str | None:
-        """Return the tape that a request names, and take away what is said to deltatape alone."""
+        """Return the tape that a request names; remove the header fields meant for deltatape."""
         fields = flow.request.headers.fields
         own = {name.lower(): value for name, value in fields if _is_own(name)}
         if not own:

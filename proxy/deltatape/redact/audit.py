@@ -44,7 +44,7 @@ _UNUSUAL = Record(0, 0, Unknown(code="", value=None))
 
 
 class ProblemKind(enum.StrEnum):
-    """What sort of problem."""
+    """The kinds of problems that `fsck` reports."""
 
     DAMAGE = "damage"
     ORDER = "order"

@@ -75,7 +75,7 @@ class _Part(NamedTuple):
         return self.start + start, self.start + end
 
     def folded(self, text: bytes) -> bytes:
-        """Return the bytes for another text of the same length."""
+        """Return the bytes that encode `text`, which is as long as the original one."""
         if text == self.text:
             return self.raw
         if self.text is self.raw:
@@ -129,7 +129,7 @@ class DecodedEventStream:
         return FramedBody(plain, self.events, is_stream=True)
 
     def folded(self, plain: bytes) -> bytes:
-        """Return the body for `plain`, which replaces the text here."""
+        """Return the body with `plain` in place of its text."""
         body = bytearray(self.body)
         for part in self._parts:
             text = plain[part.at : part.at + len(part.text)]

@@ -145,7 +145,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 
 class Annotations:
-    """The report; see `Report`."""
+    """Formats findings as annotations of GitHub workflows; see `Report`."""
 
     excerpts = False
 

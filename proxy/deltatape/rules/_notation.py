@@ -176,7 +176,11 @@ class _Reader:
         return True
 
     def _ends(self, closer: str) -> bool:
-        """Return whether `closer` comes next; otherwise require a comma and something after it."""
+        """Consume `closer` and return True, or consume a comma and return False.
+
+        Raises:
+            _UnreadableError: neither comes next.
+        """
         self._skip()
         if self._skip_any(closer):
             return True

@@ -29,7 +29,7 @@ _CONNECT_S = 30
 
 
 class Lost(NamedTuple):
-    """In place of a result: every worker that had the item died."""
+    """Stands in for a result: every worker that had the item died."""
 
     why: str
 

@@ -137,9 +137,9 @@ def may_any_hold_secret(texts: Iterable[bytes], encodings: int = ENCODINGS) -> b
 
 
 def may_span_strings(data: bytes) -> bool:
-    """Return False only if no secret in `data` has a quotation mark in it.
+    """Return False only if no secret in `data` contains a quotation mark.
 
-    The one that has some begins with its name, which stands before the first.
+    Those that do begin with the name of a credential: `"password":"` and what follows.
     """
     before = b""
     for _ in range(LEVELS):

@@ -159,7 +159,10 @@ def _beside(tape: Tape) -> Iterator[Tape]:
 
 
 def recording_of(path: str | Path) -> tuple[Path, str, str | None] | None:
-    """Return what the tapes of a recording have in common that are read as one; None: no shard."""
+    """Return the same value for all shards of a recording; None if the tape is no shard.
+
+    It consists of their folder, the id of the recording and the name that requests gave the tape.
+    """
     with contextlib.suppress(DeltatapeError):
         shard = open_tape(path).header.shard
         return None if shard is None else (Path(path).parent, shard.recording, shard.name)

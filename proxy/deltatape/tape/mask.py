@@ -145,8 +145,8 @@ def is_credential_parameter(name: bytes) -> bool:
 def is_credential_member(name: str) -> bool:
     """Return whether a member of a JSON body, named so, carries a credential.
 
-    As query parameters, but a name may end in one that is harmless: bodies have prefixes where
-    header fields have `x-`, as in `prompt_cache_key`, which is the id of a session.
+    By the rules for query parameters, except for names that end in a harmless one: members have
+    prefixes, as in `prompt_cache_key`, which is the id of a session.
     """
     plain = name.lower().replace("_", "-")
     return is_credential_parameter(name.encode(errors="replace")) and not plain.endswith(

@@ -70,7 +70,7 @@ class EntryChunk(NamedTuple):
 
 
 class OrderChunk(NamedTuple):
-    """The place of the order of the lines of a section of the journal."""
+    """Where a sealed tape stores the order of the lines of one section of its journal."""
 
     stored: Stored
     at: int
