@@ -170,6 +170,22 @@ def test_what_a_killed_process_left_is_removed_and_what_one_writes_is_not(tmp_pa
     assert sorted(each.name for each in tmp_path.iterdir()) == [busy.name, "x.tape.zst"]
 
 
+def test_an_interrupt_leaves_no_draft_however_early_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def interrupted(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        os.close(opened(path, flags, mode))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            seal(BROKEN, tmp_path / "x.tape.zst")
+    assert not [*tmp_path.iterdir()]
+
+
 KILLED = """
 import itertools, os, shutil, signal, sys
 from pathlib import Path

@@ -109,3 +109,15 @@ def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=r"^\.: Is a directory; name a file to write"):
         write_private(Path(), "x")
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+def test_an_interrupt_leaves_no_half_written_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_private(tmp_path / "x.html", PAGE)
+    assert not [*tmp_path.iterdir()]

@@ -244,9 +244,9 @@ def _draft(target: Path, like: Path) -> Iterator[_Draft]:
     _remove_left(target)
     path = target.parent / f".{target.name}.{os.urandom(4).hex()}{_PART}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(path, flags, like.stat().st_mode & 0o777)
-    try:
-        with os.fdopen(fd, "w+b") as file:
+    mode = like.stat().st_mode & 0o777
+    try:  # before it is there: a signal may come right after that
+        with os.fdopen(os.open(path, flags, mode), "w+b") as file:
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield _Draft(file, path)

@@ -99,9 +99,10 @@ def write_private(path: Path, text: str) -> None:
             file.write(text)
         draft.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
         raise UsageError(f"{path}: {error.strerror or error}; name a file to write") from error
+    finally:
+        with contextlib.suppress(OSError):  # it has its name
+            draft.unlink()
 
 
 def _is_foreign(path: Path, beginning: bytes) -> bool:
