@@ -3,7 +3,7 @@
 Linux lets a process that computes run until the end of its time slice, which lasts some
 milliseconds, even if another one has been woken meanwhile, such as a recorder by a delta. Niceness
 does not change that: it decides who gets how much time, not who waits. So the processor is offered
-to the others again and again. Where nobody takes it, that costs little.
+to the others again and again, which costs some percent of the time where nobody takes it.
 
 Beside programs that always compute, offers come seldom: who gives up its slices faster than it gets
 them never runs again.
