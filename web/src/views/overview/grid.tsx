@@ -18,7 +18,7 @@ const NARROW_WIDTH = "(max-width: 56rem)";
 export const AHEAD = 30;
 const OVERSCAN = 4;
 /** How many lines are drawn anew in one frame: a screen of them at once stops a slow computer. */
-const LINES_A_FRAME = 6;
+const LINES_A_FRAME = 4;
 
 /** Where one was in the list, for coming back to it. */
 let left: { key: string; offset: number; active: number } | null = null;
