@@ -151,5 +151,5 @@ def _leaving_nothing(function: Callable[[_Item], _Result], item: _Item) -> _Resu
         finally:
             _ending.busy = False
     except _Ended:
-        pass  # with its end, generators that it holds are closed, and remove their files
+        pass  # dropped here, its traceback closes generators, which remove their files
     os._exit(1)

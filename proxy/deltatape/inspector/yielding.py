@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from deltatape.clock import SystemClock
 
 INTERVAL_S = 0.00025
-"""After how long the processor is offered: so long can a stream wait, or for one call of C code."""
+"""How long a stream waits for the processor at most, unless one call of C code takes longer."""
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def write_private(path: Path, text: str) -> None:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}; name a file to write") from error
     finally:
-        with contextlib.suppress(OSError):  # it has its name
+        with contextlib.suppress(OSError):  # renamed, or never made
             draft.unlink()
 
 
