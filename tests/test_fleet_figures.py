@@ -193,6 +193,7 @@ def test_a_run_measures_each_part_once_and_all_exchanges_are_in_the_dataset(tmp_
     text = measured()
     found = read_measured((tmp_path / "measured.json").read_text())
     assert [(each.exchanges, each.tapes) for each in found.parts] == [(12, 1)] * 2
+    assert all(each.made.cpu_s > 0 for each in found.parts)
     assert [(each.part, each.exchanges) for each in found.comparisons] == [(1, 12)]
     assert found.objects == 2
     assert 0 < found.store_bytes < sum(each.journal_bytes for each in found.parts)
