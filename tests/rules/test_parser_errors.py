@@ -232,11 +232,12 @@ def test_a_printed_line_may_have_it_anywhere_and_be_no_utf_8() -> None:
     ],
 )
 def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
+    # Takes 0.3 s. Were it quadratic, the 5,000 pieces would take minutes.
     start = time.process_time()
     for at in range(20):
         in_message(str(at) + piece * (1490 // len(piece)))
         in_log(f"{at}{piece * 5000}".encode())
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < 20
 
 
 def test_source_code_in_a_traceback_is_not_an_error_text() -> None:
