@@ -285,6 +285,7 @@ def test_a_call_that_the_limit_cut_and_the_app_completed() -> None:
     assert (finding.exchange, finding.severity) == (2, Severity.ERROR)
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
     assert finding.excluded[0].because == "its result is 'saved'"
+    assert "ask again with a higher limit" in finding.hint
     assert finding.against
     assert finding.against.exchange == 1
 
@@ -293,6 +294,8 @@ def test_a_call_that_broke_off_with_the_stream() -> None:
     first, second = cut()
     (finding,) = ran([replace(first, failed=True, limited=False), second])
     assert "was cut off in the middle" in finding.message
+    assert "send the request again" in finding.hint
+    assert "limit" not in finding.hint
 
 
 def test_a_call_without_its_end_in_a_reply_that_ended_as_it_should() -> None:

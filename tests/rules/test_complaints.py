@@ -93,6 +93,7 @@ def test_an_empty_text_may_be_what_the_tool_has_read_elsewhere() -> None:
         "was delivered complete, without arguments, which this tool allows"
     )
     assert finding.confidence is Confidence.POSSIBLE
+    assert finding.hint == "take no argument bytes for {}: this tool requires nothing"
 
 
 @pytest.mark.parametrize(
@@ -232,9 +233,24 @@ def test_what_is_printed_about_several_calls_names_them_in_short() -> None:
 
 def test_a_printed_error_may_be_about_one_of_several_replies() -> None:
     first, second = digests(ONE, (asks(USER, USER), CALL_REPLY))
-    second = replace(second, t_ns=NS)
+    second = replace(second, t_ns=NS, called_ns=NS)
     (finding,) = errors([first, second], printed(1.5, OF_ARGUMENTS))
     assert (finding.exchange, finding.confidence) == (2, Confidence.POSSIBLE)
+
+
+def test_what_is_printed_before_a_call_arrives_is_not_about_it() -> None:
+    first, second = digests(ONE, (asks(USER, USER), CALL_REPLY))
+    second = replace(second, t_ns=NS, called_ns=2 * NS)
+    (finding,) = errors([first, second], printed(1.5, OF_ARGUMENTS))
+    assert (finding.exchange, finding.confidence) == (1, Confidence.LIKELY)
+    assert not errors([second], printed(1.5, OF_ARGUMENTS))
+
+
+def test_a_reply_began_with_its_first_call_also_where_that_is_in_the_text() -> None:
+    (delivered, written) = digests(ONE, (asks(USER), WRITTEN))
+    assert delivered.called_ns is not None
+    assert written.called_ns is not None
+    assert digests((asks(USER), TEXT_REPLY))[0].called_ns is None
 
 
 @pytest.mark.parametrize(
@@ -248,7 +264,7 @@ def test_what_is_printed_without_or_long_after_a_call_is_about_something_else(
 
 def test_other_lines_and_lines_before_any_reply_say_nothing() -> None:
     assert not errors(digests(ONE), printed(0.6, "listening on 8080"))
-    late = replace(digests(ONE)[0], t_ns=5 * NS)
+    late = replace(digests(ONE)[0], called_ns=5 * NS)
     assert not errors([late], printed(0.6, OF_ARGUMENTS))
 
 

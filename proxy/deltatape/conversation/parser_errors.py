@@ -1,7 +1,7 @@
 """Find an application's parser errors and the delivered calls that they may be about.
 
 A message that answers a call is about that call. What an application prints is about the reply
-before it: the latest that called anything, and ended not long ago.
+before it: the latest of which part of a call had arrived, and that ended not long ago.
 """
 
 import re
@@ -145,21 +145,21 @@ def printed(
         settings: how long after its end a reply may be complained of.
     """
     found: dict[int, Complaint] = {}
-    waiting = [
-        digest
-        for digest in digests
-        if digest.t_ns is not None and (digest.calls or digest.text_calls)
+    began = [
+        (called_ns, reply)
+        for reply in digests
+        if (reply.calls or reply.text_calls) and (called_ns := _called_ns(reply)) is not None
     ]
-    if not waiting:
+    if not began:
         return {}
-    waiting.reverse()
+    waiting = sorted(began, key=itemgetter(0), reverse=True)
     recent: list[Digest] = []
     for entry in logs:
         error = in_log(entry.line)
         if error is None:
             continue
-        while waiting and (waiting[-1].t_ns or 0) <= entry.t_ns:
-            recent.append(waiting.pop())
+        while waiting and waiting[-1][0] <= entry.t_ns:
+            recent.append(waiting.pop()[1])
         recent = [reply for reply in recent if _may_concern(reply, entry.t_ns, settings)]
         if recent and id(recent[-1]) not in found:
             found[id(recent[-1])] = Complaint(
@@ -190,7 +190,7 @@ def reported_losses(
     owners: dict[str, list[Digest]] = {}
     for reply in digests:
         for each in (call_id for call in reply.calls for call_id in call.ids):
-            if reply.t_ns is not None and len(each) >= _ID_AT_LEAST:
+            if _called_ns(reply) is not None and len(each) >= _ID_AT_LEAST:
                 owners.setdefault(each, []).append(reply)
     for entry in logs if owners else ():
         line = entry.line[:_LINE].decode("utf-8", "backslashreplace").strip()
@@ -201,7 +201,7 @@ def reported_losses(
             if not loses and f"KeyError: {each!r}" not in line:
                 continue
             for reply in owners.get(each, ()):
-                after = (reply.t_ns or 0) <= entry.t_ns
+                after = (_called_ns(reply) or 0) <= entry.t_ns
                 if after and _may_concern(reply, entry.t_ns, settings):
                     found.setdefault(id(reply), {}).setdefault(each, excerpt(line, _SHOWN))
     return {reply: tuple(lines.items()) for reply, lines in found.items()}
@@ -224,6 +224,11 @@ def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
             or in_requests.isdisjoint(id(ref.call) for ref in complaint.about)
         )
         yield replace(turn, complaints=left) if left != turn.complaints else turn
+
+
+def _called_ns(reply: Digest) -> int | None:
+    """Return from when on a printed line can be about the calls of a reply, if that is known."""
+    return reply.t_ns if reply.called_ns is None else reply.called_ns
 
 
 def _may_concern(reply: Digest, t_ns: int, settings: Settings) -> bool:

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import accumulate, takewhile
+from itertools import accumulate, chain, takewhile
 from operator import attrgetter, is_
 from typing import NamedTuple
 
@@ -200,6 +200,7 @@ def _digest(
         instructed=request.system != _EMPTY_HASH,
         instructions=asked.instructions,
         schemas=_schemas(asked, choice),
+        called_ns=_called_ns(choice) if exchange.timed else None,
         said_ns=said_ns,
         limited=finish_of(choice) in _CUT,
         lossy=is_lossy(exchange),
@@ -292,6 +293,11 @@ def _torn(cuts: Sequence[int], spans: Iterable[Span]) -> tuple[int, ...]:
         for place, span in enumerate(spans)
         if bisect_left(cuts, span.end) > bisect_right(cuts, span.start)
     )
+
+
+def _called_ns(choice: Choice) -> int | None:
+    in_text = (one.call for one in choice.text_calls)
+    return min((call.start.t_ns for call in chain(choice.tool_calls, in_text)), default=None)
 
 
 def _schemas(asked: RequestSummary, choice: Choice) -> Mapping[str, Mapping[str, object]]:

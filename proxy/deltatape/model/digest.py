@@ -196,6 +196,8 @@ class Digest:
     """See `RequestSummary.instructions`."""
     schemas: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
     """JSON Schemas of the tools that the reply calls, by name, as the request offers them."""
+    called_ns: int | None = None
+    """When the first byte of a call arrived; None without times or calls."""
     said_ns: int | None = None
     """When the last event of the reply arrived; None without times or events."""
     limited: bool = False

@@ -293,6 +293,10 @@ def broken_call_executed(turn: Turn) -> Iterator[Claim]:
         yield _run_anyway(turn, call, reply, again, result)
 
 
+_AGAIN = {True: "ask again with a higher limit", False: "send the request again"}
+"""What else to do, by whether a limit cut the call."""
+
+
 def _run_anyway(
     turn: Turn, call: DeliveredCall, reply: Digest, again: RepeatedCall, result: HistoryMessage
 ) -> Claim:
@@ -304,8 +308,8 @@ def _run_anyway(
         message=f"{call_label(call, reply)} {ended} in the middle of its arguments; the app"
         f" completed them to {shown} and ran the call",
         hint=(
-            "return an error for a call that was cut, or ask again with a higher limit;"
-            " never run repaired JSON"
+            f"return an error for a call that was cut, or {_AGAIN[reply.limited]}; never run"
+            " repaired JSON"
         ),
         blame=Blame.APP,
         confidence=Confidence.LIKELY,

@@ -80,9 +80,10 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
         if id(first.reply) not in siblings:
             siblings[id(first.reply)] = SiblingCalls(first.reply.calls)
         confidence = _confidence(complaint, siblings[id(first.reply)])
+        delivered_nothing = is_of_nothing(error, [each.call for each in complaint.about])
         yield Claim(
             message=_message(complaint),
-            hint=_HINTS[error.means],
+            hint=_TAKE_NOTHING if delivered_nothing else _HINTS[error.means],
             blame=Blame.APP,
             confidence=confidence,
             severity=_SEVERITIES[confidence],
@@ -93,6 +94,7 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
         )
 
 
+_TAKE_NOTHING = "take no argument bytes for {}: this tool requires nothing"
 _HINTS = {
     ParserErrorKind.NOTHING: (
         "append every fragment, the first one too; take no argument bytes for {}"

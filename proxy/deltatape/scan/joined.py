@@ -226,6 +226,7 @@ def _moved(digest: Digest, began_ns: int | None, number: int) -> Digest:
         exchange=number,
         t_ns=at(digest.t_ns),
         end_ns=at(digest.end_ns),
+        called_ns=at(digest.called_ns),
         said_ns=at(digest.said_ns),
         watch=None,
         calls=calls(digest.calls),
