@@ -87,7 +87,7 @@ error C009 app-error-in-history  app, proven  #2, line 200, at 10.000 s
 
 more: deltatape why CODE   (C002, C009)
 
-SUSPECT   arguments-of-first-piece-only  reproduces exactly what the app did (arguments=first-only)
+SUSPECT   arguments-of-first-piece-only  explains what the app did (arguments=first-only)
           or executes-on-name, fragment-parsed-alone, each-event-is-a-call, which would do the same:
           deltatape why NAME
 
@@ -367,7 +367,7 @@ def test_nobody_is_suspected() -> None:
 
 def test_the_first_is_shown_in_full_and_the_others_by_name() -> None:
     assert suspect_text(suspect(throws=THROWN), suspect("other", exact=False)) == (
-        "  single-current-call  reproduces exactly what the app did (key=single)\n"
+        "  single-current-call  explains what the app did (key=single)\n"
         "  it keeps one call where the stream has two\n"
         "  or other, which come near: deltatape why NAME\n"
     )
@@ -375,7 +375,7 @@ def test_the_first_is_shown_in_full_and_the_others_by_name() -> None:
 
 def test_what_the_verdict_has_said_is_not_said_again() -> None:
     told = plain(suspect_lines([suspect()], 0, above=f"The app behaves so: it {suspect().says}."))
-    assert told == "single-current-call  reproduces exactly what the app did (key=single)\n"
+    assert told == "single-current-call  explains what the app did (key=single)\n"
 
 
 def test_of_many_others_five_are_named() -> None:
@@ -416,8 +416,8 @@ def test_one_that_explains_missing_calls_alone_says_no_more() -> None:
 
 
 def test_a_line_that_is_too_long_is_two() -> None:
-    lines = plain(suspect_lines([suspect("a-name-that-is-long")], 0, 60)).splitlines()
-    assert lines[:2] == ["a-name-that-is-long", "reproduces exactly what the app did (key=single)"]
+    lines = plain(suspect_lines([suspect("a-name-that-is-long")], 0, 50)).splitlines()
+    assert lines[:2] == ["a-name-that-is-long", "explains what the app did (key=single)"]
 
 
 BAD = calls(entry(0, "c1", name="get", arguments="[1]"))

@@ -31,10 +31,7 @@ def test_suspects_and_clients_are_tables() -> None:
         tried=(tried("a@1"), tried("b", problem="no npm"), replace(tried("c"), differs=False)),
     )
     told = explanation_markdown(explanation)
-    row = (
-        "| `single-current-call` | reproduces exactly what the app did (key=single) |"
-        " keeps one call where"
-    )
+    row = "| `single-current-call` | explains what the app did (key=single) | keeps one call where"
     assert row in told
     assert "| a@<!-- -->1 | **wrong** | `no call` |" in told
     assert "| b | not tried | `no npm` |" in told

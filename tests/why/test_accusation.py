@@ -138,7 +138,7 @@ def test_a_verdict_on_somebody_else_stays_as_it_is() -> None:
     explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))
     upstream = replace(explanation.verdict, blame=Blame.UPSTREAM)
     handling = AppHandling(
-        analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), across=False
+        analysis=analyse(pasted(TEXT)), symptom=Symptom(errors=(THROWN,)), page=None
     )
     assert with_suspects(upstream, handling, explanation.suspects) == upstream
     assert with_suspects(upstream, handling, ()) == upstream
@@ -170,13 +170,13 @@ def test_where_nothing_speaks_against_the_app_no_suspect_is_looked_for() -> None
     nobody = replace(blamed.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
     assert is_open_to_suspicion(case, blamed.verdict, handling)
     assert not is_open_to_suspicion(case, nobody, handling)
-    assert is_open_to_suspicion(case, nobody, replace(handling, across=True))
+    assert is_open_to_suspicion(case, nobody, replace(handling, page=2))
     thrown = Symptom(calls=handling.symptom.calls, errors=(THROWN,))
     assert is_open_to_suspicion(case, nobody, replace(handling, symptom=thrown))
     dropped = replace(handling, symptom=Symptom(calls=()), one_off=False)
     assert is_open_to_suspicion(case, blamed.verdict, dropped)
     assert not is_open_to_suspicion(case, blamed.verdict, replace(dropped, one_off=True))
-    assert not is_open_to_suspicion(case, nobody, replace(dropped, across=True))
+    assert not is_open_to_suspicion(case, nobody, replace(dropped, page=2))
 
 
 def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
@@ -184,7 +184,7 @@ def test_what_is_left_of_a_reply_is_a_drop_only_if_it_is_as_delivered() -> None:
 
     def dropped(*calls: RepeatedCall, errors: tuple[str, ...] = ()) -> bool:
         symptom = Symptom(calls=calls, errors=errors)
-        return is_drop(AppHandling(analysis=analysis, symptom=symptom, across=False))
+        return is_drop(AppHandling(analysis=analysis, symptom=symptom, page=None))
 
     first = RepeatedCall(id="c1", name="get", arguments='{ "a": 1 }')
     assert dropped()
@@ -200,7 +200,7 @@ def test_a_suspect_that_only_comes_near_is_named_where_the_app_changed_something
     explanation = explained(conversation((asks(USER), TWO), (later, ANSWER)))
     near = replace(explanation.suspects[0], exact=False)
     symptom = Symptom(calls=(RepeatedCall(id="c2", name="put", arguments=""),))
-    handling = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, across=False)
+    handling = AppHandling(analysis=analyse(pasted(*TWO)), symptom=symptom, page=None)
     assert worth_naming(explanation.verdict, handling, (near,)) == (near,)
     nobody = replace(explanation.verdict, kind=VerdictKind.UNPROVABLE, blame=None, confidence=None)
     assert worth_naming(nobody, handling, (near,)) == ()
@@ -310,7 +310,7 @@ def test_the_calls_that_the_page_is_told_of_are_the_symptom_on_both_sides() -> N
     for number in (1, 9):
         found = handling_of(tape, number)
         assert found
-        assert found.across
+        assert found.page == 9
         assert found.analysis.exchange.number == 1
         assert found.symptom.calls
         assert [(each.name, each.arguments) for each in found.symptom.calls] == [(None, "10")]

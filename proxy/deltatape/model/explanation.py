@@ -228,9 +228,9 @@ VOCABULARY: tuple[Term, ...] = (
         kind=VerdictKind.NOBODY,
         confidence=None,
         shown="nobody's fault",
-        means="The cause is certain, and it is no program's mistake: a limit of tokens or a"
-        " content filter ended the answer, the model refused, or the client left, as it does when"
-        " its user presses stop.",
+        means="What ended the answer is certain, and no program's mistake: a limit of tokens or a"
+        " content filter, a refusal of the model, or a client that left, as it does when its user"
+        " presses stop.",
         then="Change the request or the limit if the outcome is not wanted.",
     ),
     Term(

@@ -446,7 +446,7 @@ def suspect_lines(
 def suspect_fit(suspect: Suspect) -> str:
     """Describe how well a suspect explains the app, and by which mistakes."""
     mistakes = ", ".join(f"{each.axis}={each.value}" for each in suspect.mistakes)
-    fit = "reproduces exactly what the app did" if suspect.exact else "comes close to it"
+    fit = "explains what the app did" if suspect.exact else "comes close to it"
     fit = "loses the same calls" if suspect.drop else fit
     return f"{fit} ({mistakes})"
 

@@ -38,8 +38,9 @@ class AppHandling:
     analysis: Analysis
     """The exchange on the provider's side."""
     symptom: Symptom
-    across: bool
-    """Whether the symptom is what the application sent to its own page."""
+    page: int | None
+    """The exchange with the application's own page in which the symptom shows; None: it shows in
+    what the application did otherwise."""
     one_off: bool = False
     """Whether it repeats several calls correctly elsewhere, or printed why it lost one: the loss is
     not systematic then."""
@@ -57,7 +58,7 @@ def is_open_to_suspicion(case: Case, verdict: Verdict, handling: AppHandling) ->
     if verdict.blame is Blame.APP:
         return not (handling.one_off and is_drop(handling))
     broken = any(each.severity is Severity.ERROR for each in case.findings if each.code[0] in "WST")
-    accused = handling.across or bool(handling.symptom.errors)
+    accused = handling.page is not None or bool(handling.symptom.errors)
     return accused and not broken and not is_drop(handling)
 
 
@@ -100,8 +101,8 @@ def with_suspects(verdict: Verdict, handling: AppHandling, suspects: Sequence[Su
         if errors and not any(error[:_ENOUGH] in verdict.summary + first.says for error in errors):
             like = f"It says '{errors[0]}'. {like}"
         return replace(verdict, summary=f"{verdict.summary} {like}", fix=first.fix)
-    if verdict.blame is None and handling.across:
-        what = "but the app sent its page something else: the timeline has both."
+    if verdict.blame is None and handling.page is not None:
+        what = f"but the app sent its page something else, in #{handling.page}."
         return _app_verdict(f"The stream was correct, {what}", first, None)
     if verdict.blame is None and handling.symptom.errors:
         error = excerpt(handling.symptom.errors[0], _SHOWN)
@@ -154,9 +155,9 @@ def app_handling(
     """
     damaged_on_page = _damaged_on_page(analysis, others, settings)
     if damaged_on_page is not None:
-        upstream, page_calls = damaged_on_page
+        upstream, page, page_calls = damaged_on_page
         symptom = Symptom(calls=page_calls, errors=tuple(errors))
-        return AppHandling(analysis=upstream, symptom=symptom, across=True)
+        return AppHandling(analysis=upstream, symptom=symptom, page=page)
     if analysis.exchange.tap is Tap.APP:
         return None
     calls, link = _continued_calls(case), case.read_back
@@ -165,7 +166,7 @@ def app_handling(
         return None
     symptom = Symptom(calls=calls, errors=found)
     one_off = link is not None and (link.habits.keeps_several or bool(link.reported_lost))
-    return AppHandling(analysis=analysis, symptom=symptom, across=False, one_off=one_off)
+    return AppHandling(analysis=analysis, symptom=symptom, page=None, one_off=one_off)
 
 
 def _continued_calls(case: Case) -> tuple[RepeatedCall, ...] | None:
@@ -189,8 +190,8 @@ def _parser_errors(case: Case) -> tuple[str, ...]:
 
 def _damaged_on_page(
     analysis: Analysis, others: Sequence[Exchange], settings: Settings
-) -> tuple[Analysis, tuple[RepeatedCall, ...]] | None:
-    """Return the provider's side, and its calls that are damaged on the app's own page.
+) -> tuple[Analysis, int, tuple[RepeatedCall, ...]] | None:
+    """Return the provider's side, the app's own page, and the calls that are damaged there.
 
     An application may hide calls from its page and rename tools, but does not show calls without a
     name, or with other arguments under the same name. Its ids are its own.
@@ -226,7 +227,7 @@ def _damaged_on_page(
         for call in page.reply.tool_calls
         if _content(call) not in correct and (not call.name or call.name in names)
     )
-    return (upstream, damaged) if damaged else None
+    return (upstream, page.exchange.number, damaged) if damaged else None
 
 
 def _pages_of(exchange: Exchange, others: Sequence[Exchange]) -> list[Exchange]:
