@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from helpers.browser import LOOKS, opened
 from helpers.clients import ROOT
@@ -39,6 +39,27 @@ def test_the_provider_s_stream_stands_beside_what_the_app_sent_to_its_page(
         assert seen.page.locator(".sent .call-card").count() == 4
 
 
+def test_the_provider_s_side_leads_to_the_page_on_which_the_bug_shows(
+    browser: Browser, incidents: Page
+) -> None:
+    with opened(browser, link(incidents, "x", "3-app-events/broken.tape", 2)) as seen:
+        seen.page.wait_for_selector(".made")
+        shown = seen.text(".conclusion")
+        assert "something else, in #1" in shown
+        assert shown.count("it treats every event as a separate call") == 1
+        seen.page.locator(".conclusion").get_by_role("link", name="exchange #1").click()
+        seen.page.wait_for_function("location.hash.endsWith('/1')")
+
+
+def test_a_lost_call_is_shown_once_where_it_was_delivered(
+    browser: Browser, incidents: Page
+) -> None:
+    with opened(browser, f"{link(incidents, 'x', FIRST, 2)}?tab=findings") as seen:
+        lost = seen.page.locator(".finding", has_text="get_weather, call_weather_1").first
+        expect(lost.locator(".evidence")).to_have_text(['{"city": "Lisbon"}'])
+        expect(lost).to_contain_text("Delivered in exchange 1")
+
+
 def test_two_exchanges_are_compared_event_by_event(browser: Browser, incidents: Page) -> None:
     url = link(incidents, "diff", FIRST, 1, UPSTREAM, 1)
     for theme, width in LOOKS:
@@ -51,6 +72,13 @@ def test_two_exchanges_are_compared_event_by_event(browser: Browser, incidents: 
             ]
             assert seen.violations() == []
             assert not seen.overflows()
+
+
+def test_a_call_that_differs_in_two_ways_is_one_call(browser: Browser, incidents: Page) -> None:
+    loop = "5-agent-loop/broken.tape"
+    with opened(browser, link(incidents, "diff", loop, 1, loop, 2)) as seen:
+        assert seen.text("h1") == "1 call differs"
+        assert seen.page.locator(".call-change").count() == 2
 
 
 def test_an_exchange_is_compared_with_another_one_of_the_list(

@@ -193,7 +193,11 @@ def test_an_app_that_runs_half_a_call_stands_in_the_verdict_on_the_cut(
 ) -> None:
     with reports.shown(f"../faults/{name}.tape#1") as seen:
         assert verdict in seen.text("#verdict")
-        assert "never run repaired JSON" in seen.text(".conclusion")
+        shown = seen.text(".conclusion")
+        assert "never run repaired JSON" in shown
+        assert shown.count("the app completed them to") == 1
+        assert "exchange #2" in shown
+        assert "C016" not in seen.text("section[aria-labelledby=others]")
 
 
 def test_a_mistake_in_a_request_is_not_looked_for_in_the_response(reports: Reports) -> None:

@@ -42,7 +42,7 @@ def test_a_number_leads_to_its_exchanges(browser: Browser, incidents: Page) -> N
         lines = seen.page.get_by_role("table").locator("tbody tr")
         expect(lines).to_have_count(1)
         lines.get_by_role("link", name="C009").click()
-        expect(seen.page.locator(".count")).to_have_text("4 of 60 exchanges")
+        expect(seen.page.locator(".count")).to_have_text("3 of 60 exchanges")
         seen.page.go_back()
         lines.get_by_role("link", name="2026-11-22").click()
         expect(seen.page.locator(".count")).to_have_text("14 of 60 exchanges")

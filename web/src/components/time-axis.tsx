@@ -18,6 +18,8 @@ export interface Mark {
   weight?: number;
   /** Of a flag: written beside it where there is room. */
   label?: string;
+  /** Of a flag: shown where there is room for one of several. */
+  leads?: boolean;
 }
 
 export interface Lane {
@@ -132,9 +134,12 @@ interface Flag {
   other: string;
 }
 
-const labelWidth = (label: string) => 9 + label.length * LETTER;
+const FLAG = 9;
+const labelWidth = (label: string) => FLAG + label.length * LETTER;
 
-/** Flags with their labels: one that would run into another flag is left away. */
+/** Flags with their labels: one that would run into another flag is left away.
+ *
+ * A flag stands for all that it would cover, under the label of the one that leads. */
 function flags(
   lane: Lane,
   view: TimeRange,
@@ -147,9 +152,13 @@ function flags(
     if (mark.at < view.from || mark.at > view.to) continue;
     const place = Math.round(x(mark.at));
     const last = shown.at(-1);
-    if (last && place - last.x < 2) {
-      last.covers++; // one flag stands for all that it covers
+    if (last && place - last.x < FLAG) {
+      last.covers++;
       last.other = mark.label ?? "";
+      if (mark.leads && !last.mark.leads) {
+        last.mark = mark;
+        [last.label, last.other] = [last.other, last.label];
+      }
       continue;
     }
     shown.push({ mark, x: place, label: mark.label ?? "", before: false, covers: 0, other: "" });
@@ -164,10 +173,10 @@ function flags(
       taken = flag.x + width;
     } else if (flag.x - width - 4 >= taken) {
       flag.before = true;
-      taken = flag.x + 9;
+      taken = flag.x + FLAG;
     } else {
       flag.label = "";
-      taken = flag.x + 9;
+      taken = flag.x + FLAG;
     }
   });
   return shown;
@@ -489,7 +498,7 @@ export function TimeAxis(props: TimeAxisProps) {
                         d={`M${at} ${lanesTop + (index + 1) * LANE - 2}v${-(LANE - 6)}l7 4.5l-7 4.5`}
                       />
                       <text
-                        x={before ? at - 4 : at + 9}
+                        x={before ? at - 4 : at + FLAG}
                         y={lanesTop + (index + 1) * LANE - 8}
                         text-anchor={before ? "end" : "start"}
                       >

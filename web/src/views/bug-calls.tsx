@@ -369,7 +369,7 @@ export function CallsPicture({ bug, story, chosen, choose }: PictureProps) {
           {suspect && wrong && (
             <Client
               name={`The app, as ${suspect.name}`}
-              hint={suspect.exact ? "does exactly what the app did" : "comes close to the app"}
+              hint={suspect.exact ? "explains what the app did" : "comes close to the app"}
               then={wrong}
               right={right}
             />

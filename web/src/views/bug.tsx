@@ -67,7 +67,7 @@ function TheBug({ bug }: { bug: Bug }) {
   const calls = stream.calls.length + stream.text_calls.length > 0 || why.repetition !== null;
   return (
     <article class="bug">
-      <Conclusion bug={bug} mistake={story.mistake} />
+      <Conclusion bug={bug} chosen={chosen} mistake={story.mistake} />
       <Tries bug={bug} />
       {ofApp && calls ? (
         <CallsPicture bug={bug} story={story} chosen={chosen} choose={choose} />
@@ -89,13 +89,22 @@ export const decisive = (why: WhyDocument): Finding | null =>
 const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
 const SIGNS = { healthy: "✓", blamed: "✗", nobody: "○", unprovable: "?" };
 
-function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
+interface ConclusionProps {
+  bug: Bug;
+  /** The place of the suspect that is looked at. */
+  chosen: number;
+  mistake: number | null;
+}
+
+function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
   const { why } = bug;
   const { verdict, conclusion } = why;
   const decided = decisive(why);
-  const [suspect] = why.suspects;
+  const suspect = why.suspects[chosen] ?? why.suspects[0];
+  const fix = chosen > 0 && suspect ? suspect.fix : verdict.fix;
   const excluded = decided?.excluded ?? [];
   const also = alsoAtFault(why);
+  const told = (text: string) => conclusion.what.some((each) => each.includes(text));
   return (
     <section class={`conclusion is-${verdict.kind}`} aria-labelledby="verdict">
       <header>
@@ -116,21 +125,21 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
               <SafeText text={`${capital(each)}.`} />
             </p>
           ))}
-          {suspect && (
+          {suspect && !told(suspect.says) && (
             <p>
               The app behaves like <strong>{suspect.name}</strong>: it{" "}
               <SafeText text={suspect.says} />.
             </p>
           )}
         </Told>
-        {decided && (
+        {(decided || mistake !== null) && (
           <Told name="Where">
             <Places bug={bug} decided={decided} mistake={mistake} />
           </Told>
         )}
         <Told name="What to change">
           <p class="fix">
-            <SafeText text={`${capital(verdict.fix)}.`.replace(/\.\.$/, ".")} />
+            <SafeText text={`${capital(fix)}.`.replace(/\.\.$/, ".")} />
           </p>
         </Told>
         {excluded.length > 0 && (
@@ -151,8 +160,15 @@ function Conclusion({ bug, mistake }: { bug: Bug; mistake: number | null }) {
         {also.map((each) => (
           <Told key={`${each.code}${each.exchange}${each.message}`} name="Also at fault">
             <p>
-              <strong>{capital(blamed(each))}</strong>, <Code code={each.code} name={each.name} />:{" "}
-              <SafeText text={each.message} />.
+              <strong>{capital(blamed(each))}</strong>, <Code code={each.code} name={each.name} />
+              {!told(each.message) && (
+                <>
+                  : <SafeText text={each.message} />.
+                </>
+              )}
+            </p>
+            <p>
+              <PlaceOf bug={bug} of={each} />
             </p>
             <p>
               <strong>
@@ -316,13 +332,16 @@ function lastBefore({ show }: Bug, { t_ns }: Finding) {
 
 interface PlacesProps {
   bug: Bug;
-  decided: Finding;
+  /** What the verdict rests on; null: only on the suspect. */
+  decided: Finding | null;
   /** The event at which the suspect goes wrong. */
   mistake: number | null;
 }
 
 function Places({ bug, decided, mistake }: PlacesProps) {
-  const { at, stream, steps } = bug;
+  const { at, stream, steps, why } = bug;
+  const others = new Set(why.timeline.map((each) => each.exchange));
+  others.delete(at.exchange);
   const wrong = stream.events.find((each) => each.event === mistake);
   const began = stream.axis.request_ns;
   const ofStream = { ...at, exchange: steps.stream };
@@ -361,9 +380,17 @@ function Places({ bug, decided, mistake }: PlacesProps) {
           </span>
         </p>
       ))}
-      <p>
-        {sideOf(bug, decided)}: <PlaceOf bug={bug} of={decided} />
-      </p>
+      {decided ? (
+        <p>
+          {sideOf(bug, decided)}: <PlaceOf bug={bug} of={decided} />
+        </p>
+      ) : (
+        [...others].map((each) => (
+          <p key={each}>
+            Shows in: <To exchange={{ ...at, exchange: each }}>exchange #{each}</To>
+          </p>
+        ))
+      )}
     </>
   );
 }
@@ -400,8 +427,8 @@ function deliveredAt({ why, show }: Bug) {
 // What else there is.
 
 function Others({ bug }: { bug: Bug }) {
-  const decided = decisive(bug.why);
-  const others = bug.why.findings.filter((each) => each !== decided);
+  const shown = [decisive(bug.why), ...alsoAtFault(bug.why)];
+  const others = bug.why.findings.filter((each) => !shown.includes(each));
   if (others.length === 0) return null;
   return (
     <section aria-labelledby="others">

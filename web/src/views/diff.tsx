@@ -44,8 +44,13 @@ const DAMAGE = {
 
 /** What a hop did, in a line. */
 function inWords(hop: Hop): string {
-  const damaged = hop.calls.filter((each) => each.damage !== "added");
-  if (damaged.length > 0) return plural(damaged.length, "call differs", "calls differ");
+  // A call may differ in several ways.
+  const damaged = new Set(
+    hop.calls
+      .filter((each) => each.damage !== "added")
+      .map(({ choice, left }) => `${choice} ${left?.index} ${left?.id}`),
+  );
+  if (damaged.size > 0) return plural(damaged.size, "call differs", "calls differ");
   if (hop.reply.length > 0) return "The replies differ; the calls do not";
   if (!hop.equal) return "The same reply, in other events";
   return "No difference but fields that are not compared";

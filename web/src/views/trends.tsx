@@ -440,6 +440,7 @@ function Plot(props: {
     <figure class="plot">
       <figcaption>
         <h2>{title}</h2>
+        {total === 0 && <p class="muted">None in these days.</p>}
       </figcaption>
       <div
         ref={root}

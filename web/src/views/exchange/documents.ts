@@ -236,6 +236,7 @@ function axisOf(docs: Omit<Documents, "axis">): Axis {
       at,
       hue: `severity-${each.severity}`,
       label: each.code,
+      leads: each.code === why.verdict.code,
       says: () =>
         `${each.severity} ${each.code} ${each.name}${later && timed ? ", seen later," : ""}${
           known === null ? "" : since(known)
@@ -295,7 +296,7 @@ const largestOf = (reads: readonly Reading[]) =>
   reads.reduce((most, each) => Math.max(most, each.bytes), 0);
 
 const PHASES: Record<string, string> = {
-  sending: "sending",
+  sending: "connecting, sending",
   "before-first": "before the first event",
   "in-text": "within text",
   "in-arguments": "within arguments",

@@ -79,7 +79,7 @@ function FindingPart(props: TabProps & { of: Ref; finding: Finding; chosen: bool
           </button>
         )}
       </p>
-      {finding.evidence && (
+      {finding.evidence && finding.evidence !== against?.evidence && (
         <pre class="evidence">
           <SafeText text={finding.evidence} />
         </pre>
@@ -87,9 +87,9 @@ function FindingPart(props: TabProps & { of: Ref; finding: Finding; chosen: bool
       {against && (
         <div>
           <h3>
-            against{" "}
+            Delivered in{" "}
             {against.exchange === of.exchange ? (
-              "what this exchange delivered"
+              "this exchange"
             ) : (
               <Other of={{ tape: against.tape || of.tape, exchange: against.exchange }} />
             )}{" "}

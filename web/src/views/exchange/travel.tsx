@@ -192,7 +192,7 @@ function Travel({ docs, at, steps }: TabProps & { steps: StepsDocument }) {
       </p>
       {steps.suspects.length > 0 && (
         <fieldset class="choice" aria-label="Clients beside the correct one">
-          <span class="muted">Clients that make a mistake, to compare:</span>
+          <span class="muted">Other clients, to compare:</span>
           {steps.suspects.map((each, number) => (
             <button
               type="button"
@@ -275,7 +275,7 @@ function TrackPart(props: TrackPartProps) {
             {alike ? "the same so far" : "differs"}
           </span>
         )}{" "}
-        {suspect?.exact && <span class="badge">did exactly what the app did</span>}
+        {suspect?.exact && <span class="badge">explains what the app did</span>}
       </h2>
       {suspect && (
         <p class="muted">

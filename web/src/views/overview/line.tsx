@@ -5,7 +5,7 @@ import { memo } from "preact/compat";
 import { SafeText, safe } from "../../components/text";
 import { duration, plural } from "../../format";
 import { now } from "../../live";
-import { toExchange } from "../../router";
+import { route, toExchange } from "../../router";
 import { CODES } from "../../schema/codes";
 import type { Row } from "../../source";
 import { Gutter, Marks, type Place } from "../../threads";
@@ -231,6 +231,9 @@ const SIGNS: Record<string, string> = { error: "✖", warning: "▲", info: "●
 function Finding({ row }: { row: Row }) {
   const { worst } = row;
   if (!worst) return <Shows row={row} />;
+  // What is looked for stands in the line, also where another finding is worse.
+  const wanted = route.value.query.get("code") ?? "";
+  const also = wanted !== worst.code && row.codes.includes(wanted);
   return (
     <>
       <span class={`sign severity-${worst.severity}`}>
@@ -245,6 +248,7 @@ function Finding({ row }: { row: Row }) {
           +{row.findings - 1}
         </span>
       )}
+      {also && <code> {wanted}</code>}
     </>
   );
 }
