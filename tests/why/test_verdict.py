@@ -82,6 +82,15 @@ def test_the_gravest_of_several_differences_is_shown_and_the_others_counted() ->
     assert made.summary.endswith(" Also found: C003.")
 
 
+def test_a_second_finding_with_the_same_code_is_counted() -> None:
+    both = [*call(), *call("put", index=1), FINISH]
+    repeated = assistant(("c1", "get", ""), ("c2", "put", ""))
+    after = asks(USER, repeated, result("c1"), result("c2"))
+    made = verdict(*conversation((asks(USER), both), (after, [])))
+    assert made.code == "C002"
+    assert made.summary.endswith(" Also found: 1 more C002.")
+
+
 def test_a_healthy_wire_and_nothing_repeated_is_not_provable_and_says_what_to_tape() -> None:
     made = verdict(pasted(*ONE))
     assert (made.blame, made.confidence, made.code) == (None, None, None)

@@ -18,6 +18,7 @@ remark that accuses no application is noted at its end. For a finding without bl
 that nobody is at fault if the cause is certain (`NOBODY`), else that the fault is not provable.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -280,8 +281,9 @@ def _verdict(finding: Finding, summary: str) -> Verdict:
 def _by_conversation(findings: Sequence[Finding], then: str) -> Verdict:
     """Return the verdict that a request's findings support, if one blames the app."""
     first = min(findings, key=_graveness)
-    others = dict.fromkeys(each.code for each in findings if each is not first)
-    also = f" Also found: {', '.join(others)}." if others else ""
+    others = Counter(each.code for each in findings if each is not first)
+    named = (f"{n} more {code}" if code == first.code else code for code, n in others.items())
+    also = f" Also found: {', '.join(named)}." if others else ""
     summary = f"{first.message}.{also}{then}"
     if first.blame is Blame.APP:
         summary = f"The stream was correct; the mistake is in the app: {summary}"
