@@ -51,6 +51,19 @@ def test_the_provider_s_side_leads_to_the_page_on_which_the_bug_shows(
         seen.page.wait_for_function("location.hash.endsWith('/1')")
 
 
+def test_what_else_is_wrong_in_a_conversation_stands_beside_the_verdict(
+    browser: Browser, incidents: Page
+) -> None:
+    with opened(browser, link(incidents, "x", FIRST, 1)) as seen:
+        told = seen.page.locator(".conclusion li", has_text="app-error-in-history")
+        expect(told).to_contain_text("#3 C009 app-error-in-history (app, likely)")
+        told.get_by_role("link", name="#3").click()
+        seen.page.wait_for_function("location.hash.endsWith('/3')")
+    with opened(browser, link(incidents, "x", "5-agent-loop/broken.tape", 1)) as seen:
+        told = seen.page.locator(".conclusion li", has_text="orphan-tool-result")
+        expect(told).to_contain_text("#2 #3 #4 #5 #6 #7 C004")
+
+
 def test_a_lost_call_is_shown_once_where_it_was_delivered(
     browser: Browser, incidents: Page
 ) -> None:

@@ -8,6 +8,8 @@ import { SafeText, safe } from "../components/text";
 import { duration, plural } from "../format";
 import { useLoaded } from "../load";
 import { type Ref, toExchange } from "../router";
+import { CODES } from "../schema/codes";
+import type { Worst } from "../schema/exchanges";
 import type { ExchangeDocument as ShowDocument } from "../schema/show";
 import type { StepsDocument } from "../schema/steps";
 import type { Finding, WhyDocument } from "../schema/why";
@@ -189,6 +191,7 @@ function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
             </ul>
           </Told>
         )}
+        <Elsewhere bug={bug} />
         <Told name="Next">
           <p>{capital(conclusion.next.what)}:</p>
           <Command text={conclusion.next.command} />
@@ -198,8 +201,43 @@ function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
   );
 }
 
+const OTHERS = 8;
+
+/** What is wrong in other exchanges of the conversation, so that one need not open each. */
+function Elsewhere({ bug: { thread, at } }: { bug: Bug }) {
+  const wrong = new Map<string, [Worst, Row[]]>();
+  for (const row of thread) {
+    const own = row.exchange === at.exchange && row.tape === at.tape;
+    if (!row.worst || own) continue;
+    const key = `${row.worst.code} ${blamed(row.worst)}`;
+    const [, rows] = wrong.get(key) ?? [];
+    if (rows) rows.push(row);
+    else wrong.set(key, [row.worst, [row]]);
+  }
+  if (wrong.size === 0) return null;
+  return (
+    <Told name="Also in this conversation">
+      <ul>
+        {[...wrong].map(([key, [worst, rows]]) => (
+          <li key={key}>
+            {rows.slice(0, OTHERS).map((row) => (
+              <span key={`${row.tape}#${row.exchange}`}>
+                <To exchange={row}>#{row.exchange}</To>{" "}
+              </span>
+            ))}
+            {rows.length > OTHERS && `and ${rows.length - OTHERS} more `}
+            <Code code={worst.code} name={worst.name} />
+            {worst.blame && ` (${blamed(worst)})`}: {CODES[worst.code]?.says}
+          </li>
+        ))}
+      </ul>
+    </Told>
+  );
+}
+
 /** Whose fault a finding is, and how sure that is. */
-const blamed = ({ blame, confidence }: Finding) => `${blame}, ${confidence}`;
+const blamed = ({ blame, confidence }: Pick<Finding, "blame" | "confidence">) =>
+  `${blame}, ${confidence}`;
 
 /** Errors of somebody else than the verdict blames, such as of an app that runs a call that was cut. */
 function alsoAtFault(why: WhyDocument): Finding[] {
@@ -560,7 +598,8 @@ function Thread({ bug }: { bug: Bug }) {
               {row.worst && (
                 <span>
                   <Severity is={row.worst.severity} />{" "}
-                  <Code code={row.worst.code} name={row.worst.name} />
+                  <Code code={row.worst.code} name={row.worst.name} />{" "}
+                  {row.worst.blame && <span class="badge">{blamed(row.worst)}</span>}
                 </span>
               )}
               {row.marks.map((mark) => (
