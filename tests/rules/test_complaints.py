@@ -93,7 +93,7 @@ def test_an_empty_text_may_be_what_the_tool_has_read_elsewhere() -> None:
         "was delivered complete, without arguments, which this tool allows"
     )
     assert finding.confidence is Confidence.POSSIBLE
-    assert finding.hint == "take no argument bytes for {}: this tool requires nothing"
+    assert finding.hint == "use {} where no argument bytes came: this tool requires nothing"
 
 
 @pytest.mark.parametrize(

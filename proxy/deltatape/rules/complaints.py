@@ -94,10 +94,10 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
         )
 
 
-_TAKE_NOTHING = "take no argument bytes for {}: this tool requires nothing"
+_TAKE_NOTHING = "use {} where no argument bytes came: this tool requires nothing"
 _HINTS = {
     ParserErrorKind.NOTHING: (
-        "append every fragment, the first one too; take no argument bytes for {}"
+        "append every fragment, the first one too; use {} where no argument bytes came"
     ),
     ParserErrorKind.CUT: (
         "append every fragment to the entry of its index; parse once, when the call is complete"
