@@ -24,6 +24,8 @@ def test_one_goes_from_the_verdict_to_what_the_app_sent(browser: Browser, incide
         assert "App, proven" in shown
         assert "single-current-call" in shown
         assert "missing" in seen.text(".sent .call-card")
+        foreign = seen.page.locator(".sent .call-card ins").all_inner_texts()
+        assert "".join(foreign) == '{"city": "Lisbon"}'
         seen.page.get_by_role("link", name="request #2").click()
         seen.page.wait_for_function("location.hash.endsWith('/2')")
         assert "#2" in seen.text("h1")
@@ -62,6 +64,8 @@ def test_what_else_is_wrong_in_a_conversation_stands_beside_the_verdict(
     with opened(browser, link(incidents, "x", "5-agent-loop/broken.tape", 1)) as seen:
         told = seen.page.locator(".conclusion li", has_text="orphan-tool-result")
         expect(told).to_contain_text("#2 #3 #4 #5 #6 #7 C004")
+        told.get_by_role("link", name="#2").click()
+        expect(seen.page.locator(".sent")).to_contain_text("It has: result for 'call_list_3'")
 
 
 def test_a_lost_call_is_shown_once_where_it_was_delivered(

@@ -730,6 +730,11 @@ function SentCalls({ bug, repetition }: { bug: Bug; repetition: Repeated }) {
   );
 }
 
+type Segment = NonNullable<Repeated["calls"][number]["segments"]>[number];
+
+const originOf = ({ call, event }: Segment) =>
+  call === null ? "of unknown origin" : `event ${event}, of call ${call}`;
+
 /** The arguments that were sent, coloured by the call they came for; what differs is marked. */
 function sentPieces(pair: Repeated["calls"][number], at: number): Piece[] {
   const { delivered, sent } = pair;
@@ -737,6 +742,18 @@ function sentPieces(pair: Repeated["calls"][number], at: number): Piece[] {
   const was = points(delivered.arguments);
   const is = points(sent.arguments);
   const pieces: Piece[] = [];
+  const segments = pair.segments ?? [];
+  const textOf = (part: Segment) => is.slice(...part.range).join("");
+  const own = segments.filter((part) => part.call === at).map(textOf);
+  if (own.join("") === delivered.arguments) {
+    // All of the call is there: what came for others is what does not belong.
+    return segments.map((part) => ({
+      text: textOf(part),
+      as: part.call === at ? undefined : "ins",
+      class: part.call === null ? undefined : hueOf(part.call),
+      title: originOf(part),
+    }));
+  }
   for (const edit of pair.edits ?? []) {
     if (edit.op === "delete") {
       const text = was.slice(...edit.delivered).join("");
@@ -745,12 +762,11 @@ function sentPieces(pair: Repeated["calls"][number], at: number): Piece[] {
     }
     const [from, to] = edit.sent;
     const as = edit.op === "insert" ? "ins" : undefined;
-    for (const part of pair.segments ?? []) {
+    for (const part of segments) {
       const [start, end] = [Math.max(from, part.range[0]), Math.min(to, part.range[1])];
       if (start >= end) continue;
       const strange = part.call !== null && part.call !== at;
-      const of =
-        part.call === null ? "of unknown origin" : `event ${part.event}, of call ${part.call}`;
+      const of = originOf(part);
       pieces.push({
         text: is.slice(start, end).join(""),
         as: as ?? (strange ? "ins" : undefined),
@@ -777,6 +793,12 @@ function Unsent({ bug }: { bug: Bug }) {
             Request #{next}
           </To>{" "}
           goes on from this reply, but has no message that repeats it.
+          {decided?.evidence && decided.evidence !== decided.against?.evidence && (
+            <>
+              {" "}
+              It has: <code>{safe(decided.evidence)}</code>
+            </>
+          )}
         </p>
       )}
       {printed.length > 0 && <p>What the app printed:</p>}

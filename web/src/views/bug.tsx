@@ -103,6 +103,7 @@ function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
   const { verdict, conclusion } = why;
   const decided = decisive(why);
   const suspect = why.suspects[chosen] ?? why.suspects[0];
+  const alike = why.suspects.filter((each) => each.exact).length;
   const fix = chosen > 0 && suspect ? suspect.fix : verdict.fix;
   const excluded = decided?.excluded ?? [];
   const also = alsoAtFault(why);
@@ -129,7 +130,8 @@ function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
           ))}
           {suspect && !told(suspect.says) && (
             <p>
-              The app behaves like <strong>{suspect.name}</strong>: it{" "}
+              The app behaves like <strong>{suspect.name}</strong>
+              {alike > 1 && ` (or one of ${alike - 1} below that would do the same)`}: it{" "}
               <SafeText text={suspect.says} />.
             </p>
           )}
@@ -204,7 +206,7 @@ function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
 const OTHERS = 8;
 
 /** What is wrong in other exchanges of the conversation, so that one need not open each. */
-function Elsewhere({ bug: { thread, at } }: { bug: Bug }) {
+function Elsewhere({ bug: { thread, at, why } }: { bug: Bug }) {
   const wrong = new Map<string, [Worst, Row[]]>();
   for (const row of thread) {
     const own = row.exchange === at.exchange && row.tape === at.tape;
@@ -226,6 +228,7 @@ function Elsewhere({ bug: { thread, at } }: { bug: Bug }) {
               </span>
             ))}
             {rows.length > OTHERS && `and ${rows.length - OTHERS} more `}
+            {worst.code === why.verdict.code && "the same, "}
             <Code code={worst.code} name={worst.name} />
             {worst.blame && ` (${blamed(worst)})`}: {CODES[worst.code]?.says}
           </li>
