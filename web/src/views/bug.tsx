@@ -104,7 +104,8 @@ function Conclusion({ bug, chosen, mistake }: ConclusionProps) {
   const decided = decisive(why);
   const suspect = why.suspects[chosen] ?? why.suspects[0];
   const alike = why.suspects.filter((each) => each.exact).length;
-  const fix = chosen > 0 && suspect ? suspect.fix : verdict.fix;
+  const fix =
+    chosen > 0 && suspect ? `if the app behaves like ${suspect.name}: ${suspect.fix}` : verdict.fix;
   const excluded = decided?.excluded ?? [];
   const also = alsoAtFault(why);
   const told = (text: string) => conclusion.what.some((each) => each.includes(text));
@@ -208,9 +209,12 @@ const OTHERS = 8;
 /** What is wrong in other exchanges of the conversation, so that one need not open each. */
 function Elsewhere({ bug: { thread, at, why } }: { bug: Bug }) {
   const wrong = new Map<string, [Worst, Row[]]>();
+  const decided = decisive(why);
   for (const row of thread) {
     const own = row.exchange === at.exchange && row.tape === at.tape;
-    if (!row.worst || own) continue;
+    // A finding about an earlier reply counts for that, and is the one that is shown here.
+    const shown = row.exchange === decided?.against?.exchange && row.worst?.code === decided.code;
+    if (!row.worst || own || shown) continue;
     const key = `${row.worst.code} ${blamed(row.worst)}`;
     const [, rows] = wrong.get(key) ?? [];
     if (rows) rows.push(row);
@@ -228,7 +232,6 @@ function Elsewhere({ bug: { thread, at, why } }: { bug: Bug }) {
               </span>
             ))}
             {rows.length > OTHERS && `and ${rows.length - OTHERS} more `}
-            {worst.code === why.verdict.code && "the same, "}
             <Code code={worst.code} name={worst.name} />
             {worst.blame && ` (${blamed(worst)})`}: {CODES[worst.code]?.says}
           </li>
