@@ -197,7 +197,7 @@ class Digest:
     schemas: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
     """JSON Schemas of the tools that the reply calls, by name, as the request offers them."""
     called_ns: int | None = None
-    """When the first byte of a call arrived; None without times or calls."""
+    """When the first event with a part of a call had arrived; None without times or calls."""
     said_ns: int | None = None
     """When the last event of the reply arrived; None without times or events."""
     limited: bool = False

@@ -83,7 +83,7 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
         delivered_nothing = is_of_nothing(error, [each.call for each in complaint.about])
         yield Claim(
             message=_message(complaint),
-            hint=_TAKE_NOTHING if delivered_nothing else _HINTS[error.means],
+            hint=_NO_ARGUMENT_BYTES if delivered_nothing else _HINTS[error.means],
             blame=Blame.APP,
             confidence=confidence,
             severity=_SEVERITIES[confidence],
@@ -94,7 +94,7 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
         )
 
 
-_TAKE_NOTHING = "use {} where no argument bytes came: this tool requires nothing"
+_NO_ARGUMENT_BYTES = "use {} where no argument bytes came: this tool requires nothing"
 _HINTS = {
     ParserErrorKind.NOTHING: (
         "append every fragment, the first one too; use {} where no argument bytes came"

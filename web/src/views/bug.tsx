@@ -211,10 +211,11 @@ function Elsewhere({ bug: { thread, at, why } }: { bug: Bug }) {
   const wrong = new Map<string, [Worst, Row[]]>();
   const decided = decisive(why);
   for (const row of thread) {
-    const own = row.exchange === at.exchange && row.tape === at.tape;
+    if (!row.worst) continue;
+    const here = row.tape === at.tape;
     // A finding about an earlier reply counts for that, and is the one that is shown here.
-    const shown = row.exchange === decided?.against?.exchange && row.worst?.code === decided.code;
-    if (!row.worst || own || shown) continue;
+    const shown = row.exchange === decided?.against?.exchange && row.worst.code === decided.code;
+    if (here && (row.exchange === at.exchange || shown)) continue;
     const key = `${row.worst.code} ${blamed(row.worst)}`;
     const [, rows] = wrong.get(key) ?? [];
     if (rows) rows.push(row);
@@ -431,7 +432,7 @@ function Places({ bug, decided, mistake }: PlacesProps) {
       ) : (
         [...others].map((each) => (
           <p key={each}>
-            Shows in: <To exchange={{ ...at, exchange: each }}>exchange #{each}</To>
+            See also: <To exchange={{ ...at, exchange: each }}>exchange #{each}</To>
           </p>
         ))
       )}
