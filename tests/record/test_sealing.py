@@ -65,13 +65,24 @@ def test_what_cannot_be_sealed_is_told_once_and_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == ["bad.tape"]
 
 
-def test_a_tape_that_is_pinned_meanwhile_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_tape_that_is_pinned_meanwhile_is_pinned_with_its_sealed_form(tmp_path: Path) -> None:
     path = tmp_path / "x.ring.tape"
     shutil.copy(BROKEN, path)
     packed = seal(path)
     assert unmark(path).name == "x.tape"
     settle(packed)
-    assert names(tmp_path) == ["x.tape"]
+    assert names(tmp_path) == ["x.tape", "x.tape.zst"]
+    assert sealed_in(tmp_path) == []
+    assert names(tmp_path) == ["x.tape.zst"]
+
+
+def test_of_a_tape_that_is_deleted_meanwhile_nothing_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "x.ring.tape"
+    shutil.copy(BROKEN, path)
+    packed = seal(path)
+    path.unlink()
+    settle(packed)
+    assert names(tmp_path) == []
 
 
 def test_what_was_sealed_and_not_removed_is_removed_later(tmp_path: Path) -> None:

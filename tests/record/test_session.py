@@ -18,6 +18,7 @@ from deltatape.diagnose.rebuild import rebuild
 from deltatape.gateway.tapes import RingRecording, TapeBook
 from deltatape.model.exchange import EndReason, Exchange, Source
 from deltatape.model.tape_summary import CHILD_EXIT
+from deltatape.store.names import tapes_in
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.ring import RetentionPolicy, SegmentRing
 from deltatape.store.tape_file import WriterThread
@@ -568,8 +569,7 @@ def test_finished_segments_are_sealed_pinned_and_swept_as_others(tmp_path: Path)
                 assert code == 0, told
 
     run(scenario(), LONG_S)
-    every = [*(tmp_path / "tapes").glob("*.tape"), *(tmp_path / "tapes").glob("*.tape.zst")]
-    ids = [exchange.id for path in every for exchange in open_tape(path)]
+    ids = [exchange.id for path in tapes_in(tmp_path / "tapes") for exchange in open_tape(path)]
     assert len(ids) == len({*ids}) == 5
 
 

@@ -2,8 +2,10 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from random import Random
 
@@ -14,6 +16,7 @@ from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
 from deltatape.store import packing, sealed
 from deltatape.store.packing import seal, unpack
 from deltatape.store.reader import Tape, open_tape
+from deltatape.store.ring import unmark
 from deltatape.store.sealed import SealedTape, verify
 from deltatape.tape.encode import header_line, payload_record
 from deltatape.tape.payload import ParsedAs, Stop
@@ -125,6 +128,44 @@ def test_a_journal_that_has_grown_is_not_removed(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(UsageError, match="it stays"):
         packed.remove_journal()
+
+
+def waits_for_its_lock(path: Path) -> bool:
+    """Whether somebody waits for the lock of a file: `-> FLOCK` in /proc/locks."""
+    inode = f":{path.stat().st_ino} "
+    return any(
+        "-> " in line and inode in line for line in Path("/proc/locks").read_text().split("\n")
+    )
+
+
+@pytest.mark.skipif(
+    not Path("/proc/locks").exists(), reason="only Linux tells who waits for a lock"
+)
+def test_a_tape_that_is_pinned_just_before_the_end_is_not_sealed_under_its_old_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.ring.tape"
+    shutil.copy(BROKEN, path)
+    lock = path.open("rb")
+
+    def pin() -> None:
+        while not waits_for_its_lock(path):
+            threading.Event().wait(0.01)
+        unmark(path)
+        lock.close()
+
+    pinning = threading.Thread(target=pin, daemon=True)
+
+    def compare(same: SealedTape) -> None:
+        verify(same)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        pinning.start()
+
+    monkeypatch.setattr(packing, "verify", compare)
+    with pytest.raises(UsageError, match=r"No such file"):
+        seal(path)
+    pinning.join()
+    assert [each.name for each in tmp_path.iterdir()] == ["x.tape"]
 
 
 def test_the_same_tape_is_sealed_once_and_another_one_never_overwritten(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ It reads the thresholds of the rules from standard input, as one line of JSON, a
 input ends. It prints a line for each tape that cannot be sealed.
 
 Strategy: search the folder at short intervals. A tape is finished when no recorder holds its lock.
-The ring (`store.ring`) may rename or delete a tape while it is sealed; then the sealed form is
-deleted again. So the journal is only removed if it is still there, and under its lock.
+The ring (`store.ring`) may rename a tape while it is sealed, together with the sealed form, or
+delete it; then the sealed form is deleted, too. So the journal is only removed if it is still
+there, and under its lock.
 """
 
 import contextlib
@@ -83,7 +84,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def settle(sealed: Sealed) -> None:
-    """Delete the journal of a sealed tape; if that was moved meanwhile, delete the sealed form.
+    """Delete the journal of a sealed tape; if that was deleted meanwhile, delete the sealed form.
 
     Raises:
         UsageError: the journal was changed meanwhile, or cannot be deleted.

@@ -164,12 +164,13 @@ def seal(path: str | Path, into: Path | None = None, settings: Settings = DEFAUL
                 _finish(draft, journal)
                 same = open_sealed(str(draft.path), FileRanges(draft.path))
                 verify(same)
-                if stamp(tape) != before:
-                    raise UsageError(f"{tape.path}: was changed while it was read; try again")
-                try:
-                    _name(draft, target)
-                except FileExistsError:  # another process was faster
-                    same = _same_journal(tape, target)
+                with _kept_in_place(journal):
+                    if stamp(tape) != before:
+                        raise UsageError(f"{tape.path}: was changed while it was read; try again")
+                    try:
+                        _name(draft, target)
+                    except FileExistsError:  # another process was faster
+                        same = _same_journal(tape, target)
         return Sealed(
             path=target,
             journal=journal,
@@ -274,6 +275,22 @@ def _remove_unlocked(path: Path) -> None:
         path.unlink()
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def _kept_in_place(journal: Path) -> Iterator[None]:
+    """Keep rings from renaming and deleting a journal, by its lock.
+
+    They rename it together with its sealed form, so that must not appear in between. The lock is a
+    shared one, since a shipper may hold another; rings have it for moments only.
+
+    Raises:
+        OSError: the journal was renamed or deleted before.
+    """
+    with journal.open("rb") as file:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_SH)
+        yield
 
 
 def _finish(draft: _Draft, like: Path) -> None:

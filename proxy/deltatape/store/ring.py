@@ -210,21 +210,32 @@ def claim(path: Path) -> Path:
 def unmark(path: Path) -> Path:
     """Rename a segment so that the ring no longer owns it; return the new name.
 
+    A journal and its sealed form, if that is there already, get the same new name: otherwise both
+    would be kept.
+
     Raises:
         OSError: it cannot be renamed.
     """
     pinned = claim(path)
-    sealed = path.name.endswith(SEALED_SUFFIX)
     # No tape has this name while the one without the suffix is reserved.
-    target = pinned.with_name(f"{without_suffix(pinned.name)}{SEALED_SUFFIX}") if sealed else pinned
+    pinned_sealed = _sealed_form(pinned)
     try:
-        path.rename(target)
+        if path.name.endswith(SEALED_SUFFIX):
+            path.rename(pinned_sealed)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                _sealed_form(path).rename(pinned_sealed)
+            path.rename(pinned)
+            return pinned
     except OSError:
         pinned.unlink()
         raise
-    if sealed:
-        pinned.unlink()
-    return target
+    pinned.unlink()
+    return pinned_sealed
+
+
+def _sealed_form(journal: Path) -> Path:
+    return journal.with_name(f"{without_suffix(journal.name)}{SEALED_SUFFIX}")
 
 
 class SegmentRing:
