@@ -98,11 +98,12 @@ def test_no_cutting_changes_a_finding(subtests: pytest.Subtests) -> None:
             body = exchange.body
             whole = told(exchange, [body] if body else [])
             assert told(exchange, each_alone(body)) == whole
-            for at in range(1, len(body), max(1, len(body) // 40)):
+            # At every single cut the same is rebuilt: see test_dialect_recordings.py.
+            for at in range(1, len(body), max(1, len(body) // 8)):
                 assert told(exchange, cut(body, [at])) == whole
 
 
-@settings(max_examples=5 * len(ALL), suppress_health_check=list(HealthCheck))
+@settings(max_examples=2 * len(ALL), suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(ALL), st.data())
 def test_no_random_cutting_changes_a_finding(
     recording: tuple[str, Exchange], data: st.DataObject
