@@ -9,20 +9,21 @@ mistake may make something else than the reference, too: that is left out.
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from statistics import median
+from typing import Self
 
 import yaml
 
 from deltatape.diagnose.rebuild import analyse
-from deltatape.match.schedule import ReplayTempo
 from deltatape.model.exchange import Exchange, Framing, Read, Source
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, Symptom
-from deltatape.sdks.runner import standing
+from deltatape.sdks.runner import SdkServer, standing
 from deltatape.store.reader import open_tape
 from deltatape.suspects import delivered, suspects_of
 from deltatape.wire.json_value import canonical
@@ -40,8 +41,6 @@ _PLACE = re.compile(r" \(line \d+ column \d+\)")
 """Newer versions of Node append this to the position."""
 _AT_ONCE = 2
 _SUSPECTS = 50
-_GAP_NS = 150_000_000
-"""The time between reads that an application must see separately."""
 _CHAT, _NETWORK, _OTHER, _CLAUDE, _TEXT = "chat", "network", "responses", "messages", "text"
 _OTHERS = {
     **dict.fromkeys(("13", "14", "15"), _NETWORK),
@@ -198,7 +197,7 @@ def _read(body: bytes, url: str, *, cuts: Sequence[int] = ()) -> Exchange:
         pasted,
         response=replace(pasted.response, framing=Framing.CHUNKED, headers=_HEADERS),
         reads=tuple(
-            Read(t_ns=number * _GAP_NS, data=body[start:end], boundaries=None, line=None)
+            Read(t_ns=number, data=body[start:end], boundaries=None, line=None)
             for number, (start, end) in enumerate(pairwise(edges))
         ),
     )
@@ -245,22 +244,91 @@ def measured() -> tuple[Outcome, ...]:
 async def _measure(app: str, free: asyncio.Semaphore) -> list[Outcome]:
     kind = _OTHERS.get(app[:2], _CHAT)
     names = [name for name in streams() if name.startswith(f"{kind}:")]
-    tempo = ReplayTempo(factor=1.0 if kind == _NETWORK else 0.0)
-    async with free, standing([streams()[name] for name in names], tempo=tempo) as stand:
+    played = [streams()[name] for name in names]
+    async with free, _Pieces(played) if kind == _NETWORK else standing(played) as stand:
         process = await asyncio.create_subprocess_exec(
             *("node", "--no-warnings", str(APPS / f"{app}.mjs")),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
-        asked = "".join(f"{stand.url(number)}\n" for number in range(len(names)))
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.writelines(f"{stand.url(number)}\n".encode() for number in range(len(names)))
+        process.stdin.close()
         try:
-            printed, _ = await asyncio.wait_for(process.communicate(asked.encode()), _LIMIT_S)
+            async with asyncio.timeout(_LIMIT_S):
+                printed, _ = await asyncio.gather(process.stdout.read(), _listen(process, stand))
+                await process.wait()
         except TimeoutError:
             process.kill()
             raise
     made = [_reading(json.loads(line)) for line in printed.splitlines()]
     assert len(made) == len(names), f"{app} died"
     return [Outcome(app=app, stream=name, made=one) for name, one in zip(names, made, strict=True)]
+
+
+async def _listen(process: asyncio.subprocess.Process, stand: "SdkServer | _Pieces") -> None:
+    """Tell the server what an application says that it has read; print what else it reports."""
+    assert process.stderr is not None
+    async for line in process.stderr:
+        if not (isinstance(stand, _Pieces) and stand.has_read(line.decode().rstrip("\n"))):
+            sys.stderr.write(line.decode())
+
+
+class _Pieces:
+    """Serves streams read by read; sends each one when the application has the one before.
+
+    Times alone do not keep reads apart: a busy machine may let an application wait for longer.
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._exchanges = exchanges
+        self._read = [asyncio.Semaphore(0) for _ in exchanges]
+        self._serving: set[asyncio.Task[None]] = set()
+
+    def url(self, number: int) -> str:
+        return f"http://127.0.0.1:{self._port}/{number}"
+
+    def has_read(self, url: str) -> bool:
+        """Send the next piece of the stream at `url`, if it is one."""
+        for number, read in enumerate(self._read):
+            if url == self.url(number):
+                read.release()
+                return True
+        return False
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._serving:  # an application may leave a stream early
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            await self._play(reader, writer)
+        finally:
+            writer.close()
+
+    async def _play(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(len(b"{}"))
+        number = int(head.split()[1].lstrip(b"/"))
+        fields = b"".join(b"%s: %s\r\n" % field for field in _HEADERS)
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n%s\r\n" % fields)
+        for read in self._exchanges[number].reads:
+            writer.write(b"%x\r\n%s\r\n" % (len(read.data), read.data))
+            await self._read[number].acquire()
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
 
 
 def is_same(made: ClientReading, other: ClientReading | None) -> bool:

@@ -1,9 +1,9 @@
 // A chat agent whose loop over the body takes each network chunk for whole lines.
-import { answers, ask } from "./reading.mjs";
+import { answers, pieces } from "./reading.mjs";
 
 answers(async (url) => {
   const calls = [];
-  const reader = (await ask(url)).body.getReader();
+  const reader = (await pieces(url)).getReader();
   const decoder = new TextDecoder();
   for (;;) {
     const { done, value } = await reader.read();

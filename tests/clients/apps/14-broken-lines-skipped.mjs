@@ -1,10 +1,10 @@
 // The same loop over network chunks, where lines that are no JSON are skipped without a word.
-import { answers, ask } from "./reading.mjs";
+import { answers, pieces } from "./reading.mjs";
 
 answers(async (url) => {
   const calls = [];
   const decoder = new TextDecoder();
-  for await (const bytes of (await ask(url)).body) {
+  for await (const bytes of await pieces(url)) {
     for (const line of decoder.decode(bytes, { stream: true }).split("\n")) {
       if (!line.startsWith("data: ")) continue;
       let chunk;

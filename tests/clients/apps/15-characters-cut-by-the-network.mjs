@@ -1,10 +1,10 @@
 // A chat agent that turns each network chunk into text by itself; lines it puts together well.
-import { answers, ask } from "./reading.mjs";
+import { answers, pieces } from "./reading.mjs";
 
 answers(async (url) => {
   const calls = [];
   let buffer = "";
-  for await (const bytes of (await ask(url)).body) {
+  for await (const bytes of await pieces(url)) {
     buffer += Buffer.from(bytes).toString("utf8");
     const lines = buffer.split("\n");
     buffer = lines.pop();

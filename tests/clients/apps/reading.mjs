@@ -5,8 +5,20 @@
 // application would run and show them, or {"error"} with what it throws.
 import { createInterface } from "node:readline";
 
-export async function ask(url) {
+async function ask(url) {
   return fetch(url, { method: "POST", body: "{}", headers: { "content-type": "application/json" } });
+}
+
+// The stream in the pieces in which it comes. For each one that was read, stderr gets a line with the
+// URL; the server sends the next one then: two that come at once could be read as one.
+export async function pieces(url) {
+  const told = new TransformStream({
+    transform(piece, next) {
+      next.enqueue(piece);
+      console.error(url);
+    },
+  });
+  return (await ask(url)).body.pipeThrough(told);
 }
 
 // The data of each event, as JSON.
