@@ -150,7 +150,7 @@ class _Later:
 
 
 def _new_keys(digests: Sequence[Digest]) -> list[set[str]]:
-    """Return per request the calls and results that it carries first and no reply explains.
+    """Return for each request the calls and results that no earlier request and no reply has.
 
     A repeated call without id is explained only by a delivered one without id.
     """

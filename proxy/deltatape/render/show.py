@@ -519,7 +519,7 @@ class Surroundings:
         """By number; of several for an exchange, the last one counts."""
 
     def shown(self, number: int) -> dict[str, object]:
-        """Return `exchange_object` of one of them."""
+        """Return one exchange as a JSON object; see `exchange_object`."""
         analysis = self._analyses[number]
         log = printed_around(analysis.exchange, self._exchanges, self._logs)
         return exchange_object(analysis, self.rows[number], log, self._settings)

@@ -165,7 +165,7 @@ class TapeWriter:
 
     @property
     def path(self) -> Path | None:
-        """Where the tape lies, also if it was moved; None: it is not or could not be created."""
+        """Where the tape is now, also after it was renamed; None if there is no file."""
         return self._file.path if self._file is not None else None
 
     @property
