@@ -20,6 +20,7 @@ from deltatape.dialects import DIALECTS
 from deltatape.model.exchange import Exchange, Read
 from deltatape.model.reply import Reply
 from deltatape.model.websocket import FramePiece, Side
+from deltatape.rules.finish import FinishMeaning, finish_of
 from deltatape.store.reader import open_tape
 from helpers.hints import claimants
 from helpers.sample_streams import CALLS, TEXT
@@ -98,6 +99,13 @@ def test_a_recording_is_rebuilt_to_its_text_and_both_calls(path: Path) -> None:
     calls = (*reply.tool_calls, *reply.server_calls, *written)
     names_and_arguments = [(call.name, json.loads(call.arguments)) for call in calls]
     assert names_and_arguments == list(CALLS)
+
+
+@each_recording
+def test_the_finish_reason_of_a_recording_is_known_to_the_rules(path: Path) -> None:
+    for choice in rebuild(recorded(path)).choices:
+        known = choice.finish_reason_raw is None or finish_of(choice) is not FinishMeaning.OTHER
+        assert known, f"{choice.finish_reason_raw} is not in _MEANINGS of rules/finish.py"
 
 
 @each_recording

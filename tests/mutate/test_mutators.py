@@ -32,7 +32,8 @@ each_mutator = pytest.mark.parametrize("mutator", MUTATORS, ids=lambda mutator: 
 def test_every_row_has_a_mutator_of_its_name_or_a_suspect() -> None:
     assert [row.number for row in rows()] == list(range(1, len(rows()) + 1))
     expected = {row.number: row.name for row in OF_OTHERS}
-    assert {mutator.row: mutator.name for mutator in MUTATORS} == expected
+    made = {mutator.row: mutator.name for mutator in MUTATORS}
+    assert made == expected, "tests/defects.yaml and the mutators differ"
     assert len(MUTATORS) == len(expected)
 
 
