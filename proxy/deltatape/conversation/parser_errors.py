@@ -146,9 +146,9 @@ def printed(
     """
     found: dict[int, Complaint] = {}
     began = [
-        (called_ns, reply)
+        (since_ns, reply)
         for reply in digests
-        if (reply.calls or reply.text_calls) and (called_ns := _called_ns(reply)) is not None
+        if (reply.calls or reply.text_calls) and (since_ns := _since_ns(reply)) is not None
     ]
     if not began:
         return {}
@@ -190,7 +190,7 @@ def reported_losses(
     owners: dict[str, list[Digest]] = {}
     for reply in digests:
         for each in (call_id for call in reply.calls for call_id in call.ids):
-            if _called_ns(reply) is not None and len(each) >= _ID_AT_LEAST:
+            if _since_ns(reply) is not None and len(each) >= _ID_AT_LEAST:
                 owners.setdefault(each, []).append(reply)
     for entry in logs if owners else ():
         line = entry.line[:_LINE].decode("utf-8", "backslashreplace").strip()
@@ -201,7 +201,7 @@ def reported_losses(
             if not loses and f"KeyError: {each!r}" not in line:
                 continue
             for reply in owners.get(each, ()):
-                after = (_called_ns(reply) or 0) <= entry.t_ns
+                after = (_since_ns(reply) or 0) <= entry.t_ns
                 if after and _may_concern(reply, entry.t_ns, settings):
                     found.setdefault(id(reply), {}).setdefault(each, excerpt(line, _SHOWN))
     return {reply: tuple(lines.items()) for reply, lines in found.items()}
@@ -226,7 +226,7 @@ def without_echoes(turns: Sequence[Turn]) -> Iterator[Turn]:
         yield replace(turn, complaints=left) if left != turn.complaints else turn
 
 
-def _called_ns(reply: Digest) -> int | None:
+def _since_ns(reply: Digest) -> int | None:
     """Return from when on a printed line can be about the calls of a reply, if that is known."""
     return reply.t_ns if reply.called_ns is None else reply.called_ns
 

@@ -200,7 +200,7 @@ def _digest(
         instructed=request.system != _EMPTY_HASH,
         instructions=asked.instructions,
         schemas=_schemas(asked, choice),
-        called_ns=_called_ns(choice) if exchange.timed else None,
+        called_ns=_first_call_ns(choice) if exchange.timed else None,
         said_ns=said_ns,
         limited=finish_of(choice) in _CUT,
         lossy=is_lossy(exchange),
@@ -295,7 +295,7 @@ def _torn(cuts: Sequence[int], spans: Iterable[Span]) -> tuple[int, ...]:
     )
 
 
-def _called_ns(choice: Choice) -> int | None:
+def _first_call_ns(choice: Choice) -> int | None:
     in_text = (one.call for one in choice.text_calls)
     return min((call.start.t_ns for call in chain(choice.tool_calls, in_text)), default=None)
 
