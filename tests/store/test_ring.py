@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from deltatape.clock import parse_rfc3339, rfc3339
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Source
+from deltatape.store import ring
 from deltatape.store.packing import seal
 from deltatape.store.reader import open_tape
 from deltatape.store.ring import (
@@ -33,6 +35,7 @@ from helpers.tapes import HEADER
 S = 1_000_000_000
 MIB = 1 << 20
 NOW = 1_795_293_361 * S
+STOP = b'[1,0,"stop",{"reason":"sigint"}]\n'
 
 
 class WallClock:
@@ -403,11 +406,53 @@ def test_what_cannot_be_deleted_is_told(tmp_path: Path) -> None:
     assert folder.ring.sweep() == (path,)
 
 
+@pytest.mark.parametrize("end", [b"", STOP], ids=["begun", "finished"])
+def test_a_finished_segment_that_another_process_uses_just_now_is_pinned_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    folder = Folder(tmp_path, "1h")
+    path = folder.segment("a.ring.tape", begun_s=-61, ended_s=-60)
+    path.write_bytes(path.read_bytes() + end)
+    os.utime(path, ns=(NOW - 60 * S, NOW - 60 * S))
+    file = path.open("rb")
+    fcntl.flock(file, fcntl.LOCK_SH)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        file.close()
+
+    monkeypatch.setattr(ring, "sleep", wait)
+    pinned = folder.ring.finding(NOW)
+    file.close()
+    if end:
+        assert (pinned, len(waits)) == ((tmp_path / "a.tape",), 1)
+    else:  # a recorder writes it: pinned when it is finished
+        assert (pinned, waits) == ((), [])
+        folder.ring.sweep()
+    assert folder.names == ["a.tape"]
+
+
+def test_a_segment_that_is_sealed_just_now_is_pinned_in_its_sealed_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path, "1h")
+    folder.segment("a.ring.tape", begun_s=-61, ended_s=-60)
+
+    def sealed_first(path: Path) -> AbstractContextManager[bool]:
+        monkeypatch.setattr(ring, "held", held)
+        seal(path).remove_journal()
+        return held(path)
+
+    monkeypatch.setattr(ring, "held", sealed_first)
+    assert folder.ring.finding(NOW) == (tmp_path / "a.tape.zst",)
+    assert folder.names == ["a.tape.zst"]
+
+
 LINE = (
     b'{"deltatape":1,"id":"01JD3ZQ8T0000000000000TAPE","tool":"",'
     b'"recorded_at":"2026-11-21T20:36:01.000000000Z","source":"gateway"}\n'
 )
-STOP = b'[1,0,"stop",{"reason":"sigint"}]\n'
 
 
 def test_segments_are_told_by_their_names() -> None:

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep  # noqa: TID251 - it reads no clock
 
 from deltatape.clock import Clock, parse_rfc3339
 from deltatape.errors import DeltatapeError, UsageError
@@ -46,6 +47,9 @@ _LEAST_NS = _NS
 _AROUND_NS = 300 * _NS
 """How long before and after a finding segments are pinned, at most."""
 _WINDOWS = 64
+_TRIES = 50
+_TRY_S = 0.1
+"""How often, and after which time each, to pin again what another process uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +272,10 @@ class SegmentRing:
         self._note = note
         self._reported: set[str] = set()
         self._lock = threading.Lock()
+        self._in_use = False
+        """Whether another process had the lock of a finished segment, or changed its name, when it
+        was to be pinned.
+        """
         self._windows: deque[tuple[int, int]] = deque(maxlen=_WINDOWS)
         age = keep.age_ns if keep.age_ns is not None else _SHARE * _AROUND_NS
         self._around_ns = min(_AROUND_NS, age // _SHARE)
@@ -288,6 +296,8 @@ class SegmentRing:
     def finding(self, wall_ns: int, running: Iterable[TapeWriter] = ()) -> tuple[Path, ...]:
         """Pin what was taped around a finding.
 
+        Finished segments that another process uses just now are tried again for a few seconds.
+
         Args:
             wall_ns: when it was found, since 1970-01-01T00:00:00Z.
             running: the tapes being written; they are renamed while open.
@@ -304,7 +314,14 @@ class SegmentRing:
                 if begun_ns(writer.header) <= window[1]
                 and (path := self._pin_running(writer)) is not None
             ]
-            return (*pinned, *self._pin_around())
+            pinned += self._pin_around()
+        for _ in range(_TRIES):
+            if not self._in_use:
+                break
+            sleep(_TRY_S)
+            with self._lock:
+                pinned += self._pin_around()
+        return tuple(pinned)
 
     def _remember(self, window: tuple[int, int]) -> None:
         """Extend the latest window if it overlaps: findings often come together."""
@@ -313,18 +330,24 @@ class SegmentRing:
             window = (first, max(last, window[1]))
         self._windows.append(window)
 
-    def _pin_around(self) -> Iterator[Path]:
+    def _pin_around(self) -> list[Path]:
         """Pin the finished segments written in one of the windows."""
+        pinned = []
+        self._in_use = False
         for segment in self._segments():
             if any(_overlaps(segment, window) for window in self._windows):
                 path = self._pin(segment.path)
                 if path is not None:
-                    yield path
+                    pinned.append(path)
+        return pinned
 
     def _pin(self, path: Path) -> Path | None:
         with held(path) as free, self._reported_once(f"{path}: cannot be pinned"):
             if free:
                 return unmark(path)
+            # Others lock a finished one, too, while they read, seal or ship it; a sealed one has
+            # another name.
+            self._in_use |= _stopped(path) or not path.exists()
         return None
 
     def _pin_running(self, writer: TapeWriter) -> Path | None:
@@ -348,8 +371,7 @@ class SegmentRing:
         """
         mine = frozenset(running)
         with self._lock:
-            for _ in self._pin_around():
-                pass  # what was still being written when the finding came
+            self._pin_around()  # what was still being written when the finding came
             finished, written = [], []
             for segment in self._segments():
                 if segment.path not in mine and is_finished(segment.path):
