@@ -22,7 +22,7 @@ from deltatape.store.rule_set import rule_set
 from helpers.browser import LOOKS, NARROW, PATIENCE_MS, Seen, opened
 from helpers.clients import ROOT
 from helpers.hostile import hostile_tape
-from helpers.incidents import BROKEN
+from helpers.incidents import BROKEN, CUT
 from helpers.inspected import TOKEN, Growing, Page, inspected
 
 INCIDENTS = ROOT / "recordings" / "incidents"
@@ -270,6 +270,11 @@ def test_the_page_goes_on_when_the_server_is_back_and_says_if_it_is_another_one(
             expect(count(seen)).to_have_text("4 exchanges")
         with started(TOKEN):
             expect(alert).to_have_count(0)
+            # It is gone while the page asks for rows: that is told once.
+            seen.page.route("**/api/exchanges?*", lambda route: route.abort())
+            shutil.copy(CUT, tapes)
+            expect(alert).to_contain_text("was it ended?")
+        expect(alert).to_contain_text("What is shown is what it told last.")
 
 
 MANY = 100_000

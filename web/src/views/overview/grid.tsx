@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact
 import { compared, toChosen } from "../../compare";
 import { changed, filterOf } from "../../filters";
 import { useKeys } from "../../keys";
+import { connection } from "../../live";
 import { go, toExchange, toOverview } from "../../router";
 import type { Rows } from "../../rows";
 import type { Row } from "../../source";
@@ -191,7 +192,8 @@ export function Grid(props: {
   const oneTape = query.has("tape");
   return (
     <>
-      {rows.problem !== null && (
+      {/* While the server is gone, the page says so above. */}
+      {rows.problem !== null && connection.value !== "gone" && (
         <p class="severity-error" role="alert">
           {rows.problem}
         </p>
