@@ -53,6 +53,7 @@ class Seen:
         """Leave nothing of the page in its window."""
         for event, listener in self._listeners.items():
             self.page.remove_listener(event, listener)
+        self.page.unroute_all(behavior="ignoreErrors")
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.goto("about:blank")
         self.page.context.clear_cookies()
