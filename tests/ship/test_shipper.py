@@ -429,6 +429,21 @@ def test_a_tape_is_sealed_on_the_way_and_its_lines_are_compared(url: str, tapes:
     assert list(tapes.iterdir()) == []
 
 
+def test_what_it_sealed_has_no_name_while_it_is_sent(
+    url: str, tapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    for name in ("one", "two"):
+        put_tape(tapes, name)
+    run = Run(url, tapes, seal=True, bandwidth=1)
+    named: list[Path] = []
+    run.waits.at = {1: lambda: named.extend(temporary.iterdir())}  # until it may send the second
+    assert run.ship().state.shipped == 2
+    assert (run.waits.seconds != [], named) == (True, [])
+
+
 @pytest.mark.parametrize("sealed_first", [False, True])
 def test_a_tape_is_stored_in_one_form_only(
     url: str,

@@ -365,8 +365,9 @@ class Shipper:
                 made = seal(local.path, Path(folder, f"x{SEALED_SUFFIX}"), self._options.rules)
             except (TapeFormatError, UsageError) as problem:
                 raise _LeftError(_without(local.path, problem)) from None
-            with FileIO(made.path) as sealed:
-                return self._put(sealed, f"{local.key}{SEALED_SUFFIX}", _hashed(sealed), local)
+            sealed = FileIO(made.path)
+        with sealed:  # which has no name any more: a shipper killed while it sends leaves no copy
+            return self._put(sealed, f"{local.key}{SEALED_SUFFIX}", _hashed(sealed), local)
 
     def _put(self, file: FileIO, key: str, sha256: str, local: _LocalTape) -> StoredObject:
         size = os.fstat(file.fileno()).st_size
