@@ -272,10 +272,6 @@ class SegmentRing:
         self._note = note
         self._reported: set[str] = set()
         self._lock = threading.Lock()
-        self._in_use = False
-        """Whether another process had the lock of a finished segment, or changed its name, when it
-        was to be pinned.
-        """
         self._windows: deque[tuple[int, int]] = deque(maxlen=_WINDOWS)
         age = keep.age_ns if keep.age_ns is not None else _SHARE * _AROUND_NS
         self._around_ns = min(_AROUND_NS, age // _SHARE)
@@ -314,14 +310,15 @@ class SegmentRing:
                 if begun_ns(writer.header) <= window[1]
                 and (path := self._pin_running(writer)) is not None
             ]
-            pinned += self._pin_around()
+            finished, in_use = self._pin_around()
         for _ in range(_TRIES):
-            if not self._in_use:
+            if not in_use:
                 break
             sleep(_TRY_S)
             with self._lock:
-                pinned += self._pin_around()
-        return tuple(pinned)
+                more, in_use = self._pin_around()
+            finished += more
+        return (*pinned, *finished)
 
     def _remember(self, window: tuple[int, int]) -> None:
         """Extend the latest window if it overlaps: findings often come together."""
@@ -330,25 +327,25 @@ class SegmentRing:
             window = (first, max(last, window[1]))
         self._windows.append(window)
 
-    def _pin_around(self) -> list[Path]:
-        """Pin the finished segments written in one of the windows."""
-        pinned = []
-        self._in_use = False
-        for segment in self._segments():
-            if any(_overlaps(segment, window) for window in self._windows):
-                path = self._pin(segment.path)
-                if path is not None:
-                    pinned.append(path)
-        return pinned
+    def _pin_around(self) -> tuple[list[Path], bool]:
+        """Pin the finished segments written in one of the windows.
 
-    def _pin(self, path: Path) -> Path | None:
-        with held(path) as free, self._reported_once(f"{path}: cannot be pinned"):
-            if free:
-                return unmark(path)
-            # Others lock a finished one, too, while they read, seal or ship it; a sealed one has
-            # another name.
-            self._in_use |= _stopped(path) or not path.exists()
-        return None
+        Returns:
+            Their new names, and whether another process used one just now.
+        """
+        pinned, in_use = [], False
+        for segment in self._segments():
+            path = segment.path
+            if not any(_overlaps(segment, window) for window in self._windows):
+                continue
+            with held(path) as free, self._reported_once(f"{path}: cannot be pinned"):
+                if free:
+                    pinned.append(unmark(path))
+                else:
+                    # Others lock a finished one, too, while they read, seal or ship it; a sealed
+                    # one has another name.
+                    in_use |= _stopped(path) or not path.exists()
+        return pinned, in_use
 
     def _pin_running(self, writer: TapeWriter) -> Path | None:
         if writer.path is None or not is_segment(writer.path):
