@@ -448,7 +448,7 @@ class RunMatcher:
 
 
 def _agree(one: _Reader, other: _Reader) -> bool:
-    """Read the common length of both; return whether it is equal."""
+    """Read on in both until one ends or they differ; return whether they agree so far."""
     while one.left and other.left:
         a, b = one.left[0], other.left[0]
         if (a.what, a.owner) != (b.what, b.owner):

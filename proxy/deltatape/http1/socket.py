@@ -134,7 +134,7 @@ class HangupWatch:
     Args:
         transport: the transport of the peer.
         on_hangup: called once.
-        events: the events of `poll`, that count as leaving.
+        events: the events of `poll` that count as leaving.
     """
 
     def __init__(

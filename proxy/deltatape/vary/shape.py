@@ -127,8 +127,8 @@ def recut(exchange: Exchange, cuts: Iterable[int]) -> Exchange:
     arrive separately.
 
     Args:
-        exchange: any.
-        cuts: where to cut, offsets in the body; others are ignored.
+        exchange: stays as it is.
+        cuts: offsets in the body where to cut; those outside it are ignored.
     """
     body = exchange.body
     edges = sorted({0, len(body), *(cut for cut in cuts if 0 < cut < len(body))})

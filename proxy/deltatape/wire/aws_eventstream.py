@@ -52,11 +52,12 @@ HeaderValue: TypeAlias = bool | int | bytes | str
 
 
 class _Prelude(NamedTuple):
-    """The first bytes of a message."""
+    """The fixed fields at the start of a message."""
 
     size: int
     """The size of the whole message."""
     headers: int
+    """The size of its headers."""
     checksum: int
     """The checksum of the two lengths."""
 
