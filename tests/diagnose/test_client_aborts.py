@@ -5,10 +5,9 @@ import pytest
 
 from deltatape.diagnose.check_tape import check_exchanges
 from deltatape.model.exchange import EndReason, Exchange, RequestSent, Tap
-from deltatape.model.explanation import TapeContext
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.rule_settings import DEFAULTS
-from deltatape.model.tape_summary import LogEntry, LogStream, TapeSummary
+from deltatape.model.tape_summary import LogEntry, LogStream, TapeContext, TapeSummary
 from deltatape.why.explain import explain
 from helpers.exchanges import FINISH_TEXT, TEXT, USER, asks, conversation, timed
 from helpers.taped import MS, idle_times

@@ -6,10 +6,10 @@ import pytest
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange, Source
-from deltatape.model.explanation import Explanation, TapeContext
+from deltatape.model.explanation import Explanation
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
-from deltatape.model.tape_summary import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream, TapeContext
 from deltatape.render.explanation import (
     client_outcome,
     explanation_json,

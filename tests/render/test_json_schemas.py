@@ -13,12 +13,12 @@ import pytest
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import EndReason, Exchange, Framing, Source, Tap
 from deltatape.model.exchange_row import Mark
-from deltatape.model.explanation import EventSource, Explanation, TapeContext, VerdictKind
+from deltatape.model.explanation import EventSource, Explanation, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.reply import CallKind, CallStatus, Channel
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.model.stepping import StepUnit
-from deltatape.model.tape_summary import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream, TapeContext
 from deltatape.model.websocket import Side
 from deltatape.render.exchange_rows import ExchangesDocument, trends_json
 from deltatape.render.explanation import explanation_json

@@ -8,9 +8,8 @@ import pytest
 from deltatape.errors import UsageError
 from deltatape.model.app_names import CONTRACT
 from deltatape.model.exchange import Exchange
-from deltatape.model.explanation import TapeContext
 from deltatape.model.rule_settings import DEFAULTS
-from deltatape.model.tape_summary import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream, TapeContext
 from deltatape.render.explanation import explanation_json
 from deltatape.store import packing, reader, surroundings
 from deltatape.store.reader import Tape, open_tape

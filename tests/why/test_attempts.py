@@ -9,8 +9,9 @@ import pytest
 
 from deltatape.conversation.attempts import attempts_of, row_of, sentence, settled
 from deltatape.diagnose.digest import digest
+from deltatape.model.attempts import Attempts
 from deltatape.model.exchange import EndReason, Exchange, Tap
-from deltatape.model.explanation import Attempts, VerdictKind
+from deltatape.model.explanation import VerdictKind
 from deltatape.render.explanation import explanation_json
 from deltatape.store.reader import open_tape
 from deltatape.why.explain import explain

@@ -5,9 +5,9 @@ import pytest
 from deltatape.demo.demo import INCIDENTS
 from deltatape.errors import UsageError
 from deltatape.model.exchange import Source, Tap
-from deltatape.model.explanation import EventSource, Explanation, TapeContext, VerdictKind
+from deltatape.model.explanation import EventSource, Explanation, VerdictKind
 from deltatape.model.finding import Blame
-from deltatape.model.tape_summary import LogEntry, LogStream
+from deltatape.model.tape_summary import LogEntry, LogStream, TapeContext
 from deltatape.store.reader import open_tape
 from deltatape.why.explain import came_from, explain
 from helpers.chat import FINISH, calls, entry

@@ -7,9 +7,10 @@ import pytest
 
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.exchange import Exchange
-from deltatape.model.explanation import Explanation, TapeContext
+from deltatape.model.explanation import Explanation
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.stepping import Stepping, StepUnit, built_calls
+from deltatape.model.tape_summary import TapeContext
 from deltatape.store.reader import open_tape
 from deltatape.why.explain import explain
 from deltatape.why.stepping import reference_steps, stepping

@@ -4,8 +4,15 @@ from dataclasses import replace
 import pytest
 
 from deltatape.model.exchange import EndReason, Exchange, Tap
-from deltatape.model.explanation import ALONE, EventSource, TapeContext, TimelineEntry
-from deltatape.model.tape_summary import ClientChange, LogEntry, LogStream, TapeSummary
+from deltatape.model.explanation import EventSource, TimelineEntry
+from deltatape.model.tape_summary import (
+    ALONE,
+    ClientChange,
+    LogEntry,
+    LogStream,
+    TapeContext,
+    TapeSummary,
+)
 from deltatape.why.tape_context import (
     MOST,
     MOST_LINES,

@@ -10,12 +10,12 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules import RULES
+from deltatape.rules.endings import NOBODY
 from deltatape.rules.rule import FAILURES, FindingPlace, RuleFailure
 from deltatape.why.explain import explain
 from deltatape.why.verdict import (
     CAUSES,
     LOSS,
-    NOBODY,
     Case,
     VerdictEvidence,
     deciding,

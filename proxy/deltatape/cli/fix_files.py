@@ -13,7 +13,6 @@ from deltatape.errors import UsageError
 from deltatape.model.exchange import header
 from deltatape.model.explanation import Explanation
 from deltatape.model.finding import Blame
-from deltatape.render.findings import blamed
 from deltatape.render.fix_kit import FixKit, fix_kit
 from deltatape.store.mask_key import mask_key
 from deltatape.store.reader import Tape, open_tape
@@ -35,7 +34,7 @@ def write_fix(found: NamedExchanges, explanation: Explanation, folder: Path) -> 
         UsageError: the app is not to blame; there is no tape; one of the files exists already.
     """
     if explanation.verdict.blame is not Blame.APP:
-        verdict = blamed(explanation.verdict)
+        verdict = explanation.verdict.shown
         raise UsageError(
             f"--fix: the verdict on #{explanation.exchange} is '{verdict}'; a test of the app"
             " would prove nothing. Name an exchange that the app is to blame for: TAPE#N"

@@ -20,7 +20,6 @@ from deltatape.model.exchange_row import ExchangeRow
 from deltatape.model.explanation import Explanation
 from deltatape.render.exchange_rows import row_object
 from deltatape.render.explanation import explanation_lines, explanation_object
-from deltatape.render.findings import blamed
 from deltatape.render.html import PageFiles, report_html
 from deltatape.render.json_document import VERSION, inert_line
 from deltatape.render.lines import plain
@@ -44,7 +43,7 @@ def report(found: NamedExchanges, explanation: Explanation) -> str:
     name = f"{explanation.tape or found.name}#{explanation.exchange}"
     documents = dict(_documents(found, explanation))
     text = plain(explanation_lines(explanation))
-    title = f"{name}: {blamed(explanation.verdict)}"
+    title = f"{name}: {explanation.verdict.shown}"
     return report_html(_page(), title, documents, plain=text)
 
 

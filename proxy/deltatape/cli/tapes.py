@@ -10,7 +10,7 @@ from deltatape.cli.terminal import say
 from deltatape.errors import UsageError
 from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.explanation import ALONE, TapeContext
+from deltatape.model.tape_summary import ALONE, TapeContext
 from deltatape.objects.urls import url_of
 from deltatape.printable import count
 from deltatape.settings.defaults import current_rules

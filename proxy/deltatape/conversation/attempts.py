@@ -11,9 +11,9 @@ An exchange whose end was not recorded is not known to have failed: it starts no
 
 from collections.abc import Iterable, Sequence
 
+from deltatape.model.attempts import Attempt, Attempts
 from deltatape.model.digest import Digest
 from deltatape.model.exchange import Tap
-from deltatape.model.explanation import Attempt, Attempts
 from deltatape.model.tape_summary import CHILD_EXIT
 from deltatape.printable import count, excerpt
 

@@ -20,9 +20,9 @@ from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import Analysis, analyse_all, batches, body_bytes
 from deltatape.diagnose.wire_excerpt import WireExcerpt, excerpt_of
 from deltatape.dialects import UNKNOWN
+from deltatape.model.attempts import Attempt
 from deltatape.model.digest import Digest, digest_at
 from deltatape.model.exchange import Exchange
-from deltatape.model.explanation import Attempt
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry

@@ -21,8 +21,9 @@ from deltatape.errors import DeltatapeError, TapeFormatError
 from deltatape.inspector.yielding import yielding
 from deltatape.live.messages import Begin
 from deltatape.model.exchange import Exchange
-from deltatape.model.explanation import ALONE, Explanation, TapeContext
+from deltatape.model.explanation import Explanation
 from deltatape.model.rule_settings import Settings
+from deltatape.model.tape_summary import ALONE, TapeContext
 from deltatape.render.diff import ComparedSides, diff_json
 from deltatape.render.explanation import explanation_object
 from deltatape.render.json_document import VERSION

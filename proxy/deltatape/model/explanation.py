@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deltatape.model.attempts import Attempts
 from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.model.reply import NOT_OURS, CallKind, TextCall, ToolCall
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientTrial, Suspect
-from deltatape.model.tape_summary import ClientChange, LogEntry
 
 
 class EventSource(enum.StrEnum):
@@ -23,18 +23,6 @@ class EventSource(enum.StrEnum):
     """The recorder noticed it: a silence, an ending, a remark."""
     LOG = "log"
     """The application printed it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TapeContext:
-    """What else is on a tape besides its exchanges, in order."""
-
-    logs: tuple[LogEntry, ...] = ()
-    clients: tuple[ClientChange, ...] = ()
-
-
-ALONE = TapeContext()
-"""For a list of exchanges without a tape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,38 +279,6 @@ class Verdict:
     def shown(self) -> str:
         """The verdict as shown: `app, proven`; `not provable`."""
         return self.term.shown.replace("PARTY", self.blame or "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One of several equal requests, each after the previous one failed."""
-
-    exchange: int
-    line: int | None
-    """The tape line of its request."""
-    end_line: int | None
-    """The tape line of its end."""
-    t_ns: int | None
-    """When it came; None without times."""
-    outcome: str
-    """`status 429`, `the stream broke off`; `answered`."""
-    pause_ns: int | None
-    """The time since the previous attempt ended; None for the first, and without times."""
-    changed: str
-    """How it differs from the previous attempt: `without streaming`; "" if it does not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempts:
-    """Two or more attempts of the same request, in order."""
-
-    tries: tuple[Attempt, ...]
-    answered: bool
-    """Whether the last one got an answer."""
-    pending: bool = False
-    """Whether the last one was still going on when the tape was read."""
-    exit_code: int | None = None
-    """The app's exit code after the last attempt, if that failed and no request followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,3 +55,15 @@ class LogEntry:
     stream: LogStream
     line: bytes
     """Without its line feed; terminal escapes and carriage returns are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeContext:
+    """What else is on a tape besides its exchanges, in order."""
+
+    logs: tuple[LogEntry, ...] = ()
+    clients: tuple[ClientChange, ...] = ()
+
+
+ALONE = TapeContext()
+"""For a list of exchanges without a tape."""

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltatape.conversation.attempts import sentence
+from deltatape.model.attempts import Attempts
 from deltatape.model.explanation import (
     Arrival,
-    Attempts,
     EventSource,
     Explanation,
     RepeatedCallPair,
@@ -28,7 +28,6 @@ from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.suspect import ClientReading, ClientTrial, Suspect
 from deltatape.printable import count, escape, excerpt
 from deltatape.render.findings import (
-    blamed,
     one_finding,
     possible,
     seen_from,
@@ -212,7 +211,7 @@ def _judged(explanation: Explanation) -> tuple[Cell, ...]:
     verdict = explanation.verdict
     code = f"  ({verdict.code})" if verdict.code else ""
     style = _STYLES.get(verdict.kind, _RED if verdict.blame is Blame.APP else BOLD)
-    return (StyledText(f"{blamed(verdict)}{code}", style),)
+    return (StyledText(f"{verdict.shown}{code}", style),)
 
 
 def _verdict(explanation: Explanation, width: int) -> list[Line]:

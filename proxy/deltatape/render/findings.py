@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
 from deltatape.diagnose.check_tape import ReportedFinding
 from deltatape.diagnose.wire_excerpt import MarkedLine, WireExcerpt
-from deltatape.model.explanation import Explanation, Verdict
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.stream import Span
 from deltatape.printable import count
@@ -30,7 +30,10 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import seconds
-from deltatape.why.verdict import NOBODY
+from deltatape.rules.endings import NOBODY
+
+if TYPE_CHECKING:  # takes long to load, and a report of findings has none
+    from deltatape.model.explanation import Explanation, Verdict
 
 
 def reported_lines(reported: ReportedFinding, width: int = WIDTH) -> list[Line]:
@@ -115,7 +118,7 @@ class FindingContext:
 _NOWHERE = FindingContext()
 
 
-def seen_from(explanation: Explanation) -> FindingContext:
+def seen_from(explanation: "Explanation") -> FindingContext:
     """Return the context of an explanation, whose timeline starts at the request."""
     return FindingContext(explanation.tape, explanation.exchange, explanation.start_ns)
 
@@ -163,7 +166,7 @@ def _verdict_says(width: int) -> list[Line]:
     return wrapped("message: see the verdict", 4, DIM, width)
 
 
-def possible(verdict: Verdict) -> list[str]:
+def possible(verdict: "Verdict") -> list[str]:
     """Return what is only possible, to be shown below a verdict.
 
     Leaves out what the verdict itself says.
@@ -191,10 +194,8 @@ def _head(finding: Finding) -> Line:
     )
 
 
-def blamed(finding: Finding | Verdict) -> str:
+def blamed(finding: Finding) -> str:
     """Return blame and confidence: `app, proven`; `not provable`; for facts `nobody blamed`."""
-    if isinstance(finding, Verdict):
-        return finding.shown
     if finding.blame is None:
         fact = finding.severity is Severity.INFO or finding.code in NOBODY
         return "nobody blamed" if fact else "not provable"

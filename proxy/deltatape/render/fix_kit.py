@@ -11,7 +11,6 @@ from string import Template
 
 from deltatape.model.explanation import Explanation
 from deltatape.render.explanation import explanation_lines
-from deltatape.render.findings import blamed
 from deltatape.render.lines import plain
 from deltatape.render.markdown import inert
 from deltatape.why.reproduction import mistakes
@@ -80,7 +79,7 @@ def _brief(explanation: Explanation, tape: str, test: str, *, node: bool) -> str
     )
     run = f"npx vitest run {test}" if node else f"pytest {test}"
     return _BRIEF.substitute(
-        who=blamed(verdict),
+        who=verdict.shown,
         behaves=behaves,
         fix=inert(verdict.fix),
         tape=tape,

@@ -35,7 +35,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     status = "no response" if arrival.status is None else f"status {arrival.status}"
     model = f" {code(promise.model)}" if promise.model else ""
     code_of = f" ({explanation.verdict.code})" if explanation.verdict.code else ""
-    yield f"### Verdict: {blamed(explanation.verdict)}{code_of}"
+    yield f"### Verdict: {explanation.verdict.shown}{code_of}"
     yield ""
     yield (
         f"{code(f'{explanation.tape}#{explanation.exchange}')} {code(promise.target)},"

@@ -176,6 +176,8 @@ observed_rule(
 )
 
 
+NOBODY = frozenset({"S009"})
+"""Codes of certain causes that are no side's fault: a limit or a filter ended the answer."""
 _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
 
 

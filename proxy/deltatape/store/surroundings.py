@@ -23,7 +23,7 @@ from operator import attrgetter
 from deltatape.diagnose.rebuild import analyse
 from deltatape.model.app_names import AppNames
 from deltatape.model.exchange import Exchange
-from deltatape.model.explanation import TapeContext
+from deltatape.model.tape_summary import TapeContext
 from deltatape.store.reader import (
     FoundExchange,
     Place,

@@ -5,24 +5,23 @@ from dataclasses import replace
 
 from deltatape.conversation.attempts import again
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.attempts import Attempts
 from deltatape.model.digest import ReadBack
 from deltatape.model.exchange import Exchange, header
 from deltatape.model.explanation import (
-    ALONE,
     Arrival,
-    Attempts,
     EventSource,
     Explanation,
     RepeatedCallPair,
     ReplyRepetition,
     RequestPromise,
-    TapeContext,
     TimelineEntry,
 )
 from deltatape.model.finding import Finding
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.suspect import ClientTrial, Suspect
+from deltatape.model.tape_summary import ALONE, TapeContext
 from deltatape.rules.progress import watched_until
 from deltatape.rules.repeated import first_difference, same_id, same_name
 from deltatape.suspects import DeliveredResponse, delivered, matrix, reads_rightly, suspects_of

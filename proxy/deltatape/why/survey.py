@@ -19,9 +19,9 @@ from deltatape.diagnose.client_aborts import explained, is_departure
 from deltatape.diagnose.digest import digests_of, in_order
 from deltatape.diagnose.rebuild import analyse
 from deltatape.errors import UsageError
+from deltatape.model.attempts import Attempts
 from deltatape.model.digest import Digest, ReadBack
 from deltatape.model.exchange import Exchange, Tap
-from deltatape.model.explanation import Attempts
 from deltatape.model.finding import Finding, Severity
 from deltatape.model.rule_settings import Settings
 from deltatape.model.tape_summary import LogEntry

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from deltatape.model.exchange import Exchange, Tap, header
-from deltatape.model.explanation import EventSource, TapeContext, TimelineEntry
-from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeSummary
+from deltatape.model.explanation import EventSource, TimelineEntry
+from deltatape.model.tape_summary import CHILD_EXIT, LogEntry, TapeContext, TapeSummary
 from deltatape.printable import count
 from deltatape.rules.progress import watched_until
 from deltatape.rules.stalls import SILENCE_NS

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from deltatape.conversation.attempts import sentence
 from deltatape.diagnose.rebuild import Analysis, analyse
+from deltatape.model.attempts import Attempts
 from deltatape.model.exchange import EndReason, Exchange, Tap, header
-from deltatape.model.explanation import Attempts, Verdict, VerdictKind
+from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding
 from deltatape.model.rule_settings import Settings
 from deltatape.printable import count

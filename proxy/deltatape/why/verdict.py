@@ -27,6 +27,7 @@ from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Reply
 from deltatape.printable import count, excerpt
+from deltatape.rules.endings import NOBODY
 
 CAUSES = (
     "S005",  # upstream reports itself what went wrong
@@ -70,8 +71,6 @@ CAUSES = (
 """Codes from cause to consequence; the others come after them, in the order of reports."""
 LOSS = "X002"
 """The code that says what the tape lacks: told before anything else, but the cause of nothing."""
-NOBODY = frozenset({"S009"})
-"""Codes of certain causes that are no side's fault: a limit or a filter ended the answer."""
 _SHOWN = 160
 _INTERNAL = frozenset({"X001", LOSS})
 _OF_LIMIT = frozenset({"D002", "S013", "T001", "T002", "T003", "T019"})
