@@ -10,7 +10,7 @@ from deltatape.model.exchange import EndReason, Exchange
 from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.rules import RULES
-from deltatape.rules.endings import NOBODY
+from deltatape.rules.endings import NOBODYS_FAULT
 from deltatape.rules.rule import FAILURES, FindingPlace, RuleFailure
 from deltatape.why.explain import explain
 from deltatape.why.verdict import (
@@ -402,7 +402,7 @@ def test_after_an_error_a_silence_is_shown_only_if_it_is_more_than_possible() ->
 
 def test_what_a_limit_explains_are_codes_of_their_own() -> None:
     assert {"X001", LOSS}.isdisjoint(CAUSES)
-    assert {rule.code for rule in RULES} >= NOBODY
+    assert {rule.code for rule in RULES} >= NOBODYS_FAULT
 
 
 def test_of_a_silence_in_which_the_stream_ended_that_end_decides() -> None:

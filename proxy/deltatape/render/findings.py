@@ -30,7 +30,7 @@ from deltatape.render.lines import (
     wrapped,
 )
 from deltatape.render.numbers import seconds
-from deltatape.rules.endings import NOBODY
+from deltatape.rules.endings import NOBODYS_FAULT
 
 if TYPE_CHECKING:  # takes long to load, and a report of findings has none
     from deltatape.model.explanation import Explanation, Verdict
@@ -197,7 +197,7 @@ def _head(finding: Finding) -> Line:
 def blamed(finding: Finding) -> str:
     """Return blame and confidence: `app, proven`; `not provable`; for facts `nobody blamed`."""
     if finding.blame is None:
-        fact = finding.severity is Severity.INFO or finding.code in NOBODY
+        fact = finding.severity is Severity.INFO or finding.code in NOBODYS_FAULT
         return "nobody blamed" if fact else "not provable"
     return f"{finding.blame}, {finding.confidence}"
 

@@ -176,7 +176,7 @@ observed_rule(
 )
 
 
-NOBODY = frozenset({"S009"})
+NOBODYS_FAULT = frozenset({"S009"})
 """Codes of certain causes that are no side's fault: a limit or a filter ended the answer."""
 _HALF = frozenset({CallStatus.TRUNCATED, CallStatus.MALFORMED, CallStatus.EMPTY_SUSPECT})
 

@@ -15,7 +15,8 @@ What the recorder lost of the exchange is stated first, whatever follows.
 
 Possible findings and remarks decide nothing: the former are shown below the verdict, and the first
 remark that accuses no application is noted at its end. For a finding without blame the verdict is
-that nobody is at fault if the cause is certain (`NOBODY`), else that the fault is not provable.
+that nobody is at fault if the cause is certain (`NOBODYS_FAULT`), else that the fault is not
+provable.
 """
 
 from collections import Counter
@@ -27,7 +28,7 @@ from deltatape.model.explanation import Verdict, VerdictKind
 from deltatape.model.finding import Blame, Confidence, Finding, Severity
 from deltatape.model.reply import Reply
 from deltatape.printable import count, excerpt
-from deltatape.rules.endings import NOBODY
+from deltatape.rules.endings import NOBODYS_FAULT
 
 CAUSES = (
     "S005",  # upstream reports itself what went wrong
@@ -228,7 +229,7 @@ def _cause(errors: Sequence[Finding], own: Sequence[Finding]) -> Finding:
     ends = [each for each in errors if each.code == "S001" and first.code == "D001"]
     if ends and ends[0].blame is not None:
         return ends[0]
-    limits = [each for each in own if each.code in NOBODY and first.code in _OF_LIMIT]
+    limits = [each for each in own if each.code in NOBODYS_FAULT and first.code in _OF_LIMIT]
     return limits[0] if limits else first
 
 
@@ -264,7 +265,7 @@ def _by_wire(finding: Finding, also: str) -> Verdict:
 
 def _verdict(finding: Finding, summary: str) -> Verdict:
     """Turn `finding` into a verdict."""
-    nobody = finding.code in NOBODY or is_leaving(finding)
+    nobody = finding.code in NOBODYS_FAULT or is_leaving(finding)
     named = finding.blame is not None and not nobody
     kind = VerdictKind.BLAMED if named else VerdictKind.UNPROVABLE
     return Verdict(
