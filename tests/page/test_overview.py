@@ -270,11 +270,13 @@ def test_the_page_goes_on_when_the_server_is_back_and_says_if_it_is_another_one(
             expect(count(seen)).to_have_text("4 exchanges")
         with started(TOKEN):
             expect(alert).to_have_count(0)
-            # It is gone while the page asks for rows: that is told once.
+            # It goes away while the page asks for rows: that is told once.
             seen.page.route("**/api/exchanges?*", lambda route: route.abort())
             shutil.copy(CUT, tapes)
             expect(alert).to_contain_text("was it ended?")
         expect(alert).to_contain_text("What is shown is what it told last.")
+        with started("another-token"):
+            expect(alert).to_contain_text("deltatape open refuses this page,")
 
 
 MANY = 100_000

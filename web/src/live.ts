@@ -1,16 +1,18 @@
 // What is recorded at this moment, as the server tells it; one connection for all views.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { type Connection, type LiveNews, source } from "./source";
 
 /** With the filter that what runs has passed. */
 export const news = signal<(LiveNews & { filter: string }) | null>(null);
 export const connection = signal<Connection>("connecting");
+/** Nothing can be had of the server: the top of the page says why, so that no view need. */
+export const away = computed(() => connection.value === "gone" || connection.value === "refused");
 /** Goes up each time the server is back, so that views ask anew for what they show. */
 export const returns = signal(0);
 /** Milliseconds since 1970, a few times a second while something runs. */
 export const now = signal(Date.now());
 
-let away = false;
+let wasAway = false;
 let asked = "";
 let leave = listen(new URLSearchParams());
 
@@ -23,9 +25,9 @@ function listen(filter: URLSearchParams): () => void {
     },
     (state) => {
       connection.value = state;
-      if (state === "gone" || state === "refused") away = true;
-      if (state === "open" && away) {
-        away = false;
+      if (away.value) wasAway = true;
+      if (state === "open" && wasAway) {
+        wasAway = false;
         news.value = null; // of a server that counts otherwise
         returns.value += 1;
       }

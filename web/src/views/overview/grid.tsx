@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact
 import { compared, toChosen } from "../../compare";
 import { changed, filterOf } from "../../filters";
 import { useKeys } from "../../keys";
-import { connection } from "../../live";
+import { away } from "../../live";
 import { go, toExchange, toOverview } from "../../router";
 import type { Rows } from "../../rows";
 import type { Row } from "../../source";
@@ -192,8 +192,7 @@ export function Grid(props: {
   const oneTape = query.has("tape");
   return (
     <>
-      {/* While the server is gone, the page says so above. */}
-      {rows.problem !== null && connection.value !== "gone" && (
+      {rows.problem !== null && !away.value && (
         <p class="severity-error" role="alert">
           {rows.problem}
         </p>
