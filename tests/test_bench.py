@@ -5,6 +5,7 @@ import platform
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_every_answer_and_every_tape_is_whole_and_nothing_is_left_behind(tmp_pat
     assert measured == {(s, p) for s in COMMON for p in PROXIES} | with_tls | {
         (s, "deltatape") for s in FRESH
     }
+    assert ("TLS is left out: no nginx" in result.stderr) is not bool(with_tls)
     assert outcome["faults"] == []
     assert outcome["absent"] == {}
     assert all(each["sample"]["answers"] >= 4 for each in outcome["results"])
@@ -74,7 +76,7 @@ def test_every_answer_and_every_tape_is_whole_and_nothing_is_left_behind(tmp_pat
     assert outcome["taped"] >= sum(sample["answers"] for sample in through) + 1 + len(FRESH)
     assert outcome["taped_bytes"] > sum(sample["bytes"] for sample in through)
     assert not list(tmp_path.glob("deltatape-bench-*"))
-    assert_tables_are_well_formed(result.stdout)
+    assert_tables_are_well_formed(result.stdout, without=() if with_tls else TLS)
 
 
 def test_the_turns_of_an_event_loop_are_counted_by_their_length(tmp_path: Path) -> None:
@@ -172,15 +174,19 @@ def test_the_floor_is_bare_asyncio_and_the_steps_that_count() -> None:
     assert "The floor" not in steps_section(costs, None)
 
 
-def assert_tables_are_well_formed(text: str) -> None:
-    """A section for each scenario, a row for each proxy, a cell for each column."""
+def assert_tables_are_well_formed(text: str, without: Sequence[str]) -> None:
+    """A section for each scenario; a row for each proxy, unless it was not measured, and a cell for
+    each column."""
     goals, *sections = text.split("## ")[1:]
     assert goals.startswith("Goals\n")
-    assert len(sections) == len(SCENARIOS)
-    for section in sections:
-        title, empty, head, line, *rows = section.rstrip("\n").split("\n")
+    for scenario, section in zip(SCENARIOS, sections, strict=True):
+        title, empty, head, *below = section.rstrip("\n").split("\n")
         assert title
         assert not empty
+        if scenario in without:
+            assert (head, below) == ("Not measured.", [])
+            continue
+        line, *rows = below
         assert set(cells(line)) <= {"---", "---:"}
         assert {len(cells(row)) for row in (line, *rows)} == {len(cells(head))}
         assert [cells(row)[0] for row in rows] == list(PROXIES)[-len(rows) :]

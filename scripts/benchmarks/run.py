@@ -83,8 +83,11 @@ class Run:
             with provider(root) as port, contextlib.ExitStack() as stack:
                 plain = Upstream(provider=port, port=port)
                 upstreams = {False: plain}
-                if any(scenario.tls for scenario in scenarios) and find_nginx() is not None:
-                    upstreams[True] = stack.enter_context(encrypted(root / "tls", port))
+                if any(scenario.tls for scenario in scenarios):
+                    if find_nginx() is None:
+                        self._log("TLS is left out: no nginx; scripts/setup bench installs it")
+                    else:
+                        upstreams[True] = stack.enter_context(encrypted(root / "tls", port))
                 targets = list(self._start(proxies, plain, root, stack))
                 for number in range(1, rounds + 1):
                     for scenario in scenarios:

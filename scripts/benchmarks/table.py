@@ -83,16 +83,18 @@ def pairs(
 
 
 def table(outcome: Outcome, scenario: Scenario, proxies: Sequence[str]) -> str:
-    """A scenario as a Markdown table."""
+    """A scenario as a Markdown table, or that it was not measured."""
     heads = [head for column in scenario.columns for head in _heads(column)]
-    rows = [["proxy", *heads], ["---"] + ["---:"] * len(heads)]
+    rows = []
     for proxy in proxies:
         if any(_of(outcome, scenario.name, proxy)) or proxy in outcome.absent:
             cells = [
                 c for column in scenario.columns for c in _cells(outcome, scenario, proxy, column)
             ]
             rows.append([proxy, *cells])
-    return markdown(rows)
+    if not rows:
+        return "Not measured.\n"
+    return markdown([["proxy", *heads], ["---"] + ["---:"] * len(heads), *rows])
 
 
 def _heads(column: Column) -> tuple[str, ...]:
