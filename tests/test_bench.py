@@ -18,6 +18,7 @@ from benchmarks.steps import Cost, steps_section
 from benchmarks.timed_loop import longest_us, turns
 
 from helpers import corpus
+from helpers.needed import skip_unless
 from helpers.program import environment
 
 pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="it reads /proc")
@@ -204,8 +205,8 @@ def test_a_proxy_that_does_not_answer_is_left_out_and_named(tmp_path: Path) -> N
     assert set(cells(row)[1:]) == {"-"}
 
 
-@pytest.mark.skipif(not CLIENTS.exists(), reason="no SDKs; scripts/setup clients installs them")
 def test_the_sdks_come_to_the_same_replies(tmp_path: Path) -> None:
+    skip_unless(CLIENTS.exists(), "no SDKs; scripts/setup clients installs them")
     told = tmp_path / "told.json"
     result = bench(tmp_path, "--only", "accumulators", "--json", str(told))
     assert result.returncode == 0, result.stderr

@@ -19,6 +19,7 @@ from benchmarks.proxies import find_nginx
 from deltatape.demo.demo import Background, background
 from deltatape.store.reader import open_tape
 from helpers.clients import output
+from helpers.needed import skip_unless
 from helpers.program import environment
 from helpers.recorded_apps import Provider
 from helpers.upstream import connect, post, provider, run
@@ -131,8 +132,7 @@ def test_the_image_runs_what_the_recipe_runs() -> None:
 
 @pytest.mark.slow
 def test_a_fleet_records_ships_scans_and_answers_while_one_is_replaced(tmp_path: Path) -> None:
-    if find_nginx() is None:
-        pytest.skip("no nginx; scripts/setup bench installs it")
+    skip_unless(find_nginx(), "no nginx; scripts/setup bench installs it")
     work = tmp_path / "work"
     with subprocess.Popen(
         [str(ROOT / "examples" / "fleet" / "run"), str(work)],

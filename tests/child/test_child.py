@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.needed import skip_unless
 from helpers.supervisor import (
     LIMIT_S,
     Report,
@@ -56,8 +57,7 @@ def test_a_script_without_an_interpreter_line_is_run_by_the_shell(tmp_path: Path
 
 
 def test_a_program_in_node_runs_too(tmp_path: Path) -> None:
-    if shutil.which("node") is None:
-        pytest.skip("needs node")
+    skip_unless(shutil.which("node"), "no Node.js")
     script = "console.log(process.stdout.isTTY ?? false); console.error('err'); process.exit(4)"
     result, report = run(tmp_path, "node", "-e", script)
     assert (result.returncode, result.stdout, result.stderr) == (4, b"false\n", b"err\n")

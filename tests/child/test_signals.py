@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from deltatape.child.signals import Signals
+from helpers.needed import skip_unless
 from helpers.supervisor import (
     LIMIT_S,
     Terminal,
@@ -102,8 +103,7 @@ def test_ctrl_c_may_be_pressed_as_often_as_the_command_likes(tmp_path: Path) -> 
 
 
 def test_ctrl_c_reaches_a_command_in_a_group_of_its_own(tmp_path: Path) -> None:
-    if shutil.which("timeout") is None:
-        pytest.skip("needs timeout")
+    skip_unless(shutil.which("timeout"), "no timeout(1)")
     with terminal(tmp_path, "timeout", "30", PYTHON, "-c", COUNTING) as user:
         user.wait_for(b"ready")
         user.type(b"\x03")
@@ -120,8 +120,7 @@ def test_ctrl_backslash_ends_the_command_once(tmp_path: Path) -> None:
 
 
 def test_the_users_shell_can_stop_and_continue_both(tmp_path: Path) -> None:
-    if shutil.which("bash") is None:
-        pytest.skip("needs bash")
+    skip_unless(shutil.which("bash"), "no bash")
     script = 'echo "begun by $$"; read line; echo read $line'
     inner = arguments(tmp_path / "report", "log", "sh", "-c", script)
     (tmp_path / "inner").write_text(f"exec {' '.join(repr(each) for each in inner)}\n")
@@ -189,8 +188,7 @@ def test_after_sigterm_one_more_kills(tmp_path: Path) -> None:
 
 
 def test_a_command_in_a_group_of_its_own_is_killed_with_its_group(tmp_path: Path) -> None:
-    if shutil.which("timeout") is None:
-        pytest.skip("needs timeout")
+    skip_unless(shutil.which("timeout"), "no timeout(1)")
     with terminal(tmp_path, "timeout", "60", PYTHON, "-c", TO_ALL) as user:
         user.wait_for(b"ready")
         press(user, 3)

@@ -24,6 +24,7 @@ from faulty_apps import forgetful
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called
 from helpers.incidents import BROKEN, CUT, EMPTY, FIXED, recorded
+from helpers.needed import skip_unless
 from helpers.program import deltatape, environment
 from helpers.tapes import HEADER, start, taped
 
@@ -509,8 +510,7 @@ def test_the_test_fails_for_an_app_that_gives_up(kit: Path) -> None:
 @pytest.mark.slow
 def test_the_javascript_test_fails_for_the_broken_app_alone(kit: Path, tmp_path: Path) -> None:
     vitest = Path(__file__).parents[1] / "clients" / "node_modules" / "vitest"
-    if not vitest.exists():
-        pytest.skip("needs Vitest: scripts/setup clients")
+    skip_unless(vitest.exists(), "no Vitest; scripts/setup clients installs it")
     (tape,) = kit.glob("*.tape")
     node = tmp_path / "node.tape"
     text = tape.read_bytes()

@@ -3,12 +3,11 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import PYTHON, output
 from helpers.console import called
+from helpers.needed import skip_unless
 from helpers.upstream import Peer, ok_response, provider, run
 
 LIMIT_S = 120.0
@@ -38,8 +37,7 @@ async def serve(peer: Peer) -> None:
 
 
 def test_a_log_of_litellm_is_imported(tmp_path: Path) -> None:
-    if not PYTHON.exists() and not os.environ.get("CI"):
-        pytest.skip("no LiteLLM; scripts/setup clients installs it")
+    skip_unless(PYTHON.exists(), "no LiteLLM; scripts/setup clients installs it")
 
     async def scenario() -> None:
         async with provider(serve) as port:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pytest
 from deltatape.store.reader import open_tape
 from helpers.clients import CLIENTS, ROOT
 from helpers.console import called
+from helpers.needed import skip_unless
 from helpers.program import environment, program
 from helpers.sample_streams import SampleStream, sample_stream
 from helpers.upstream import SSE_HEAD, Peer, chunk, connect, free_port, post, provider, run
@@ -164,8 +164,7 @@ async def converse(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def taped(tmp_path_factory: pytest.TempPathFactory) -> Taped:
-    if not LITELLM.exists() and not os.environ.get("CI"):
-        pytest.skip("no proxy of LiteLLM; scripts/setup litellm installs it")
+    skip_unless(LITELLM.exists(), "no proxy of LiteLLM; scripts/setup litellm installs it")
     folder = tmp_path_factory.mktemp("taps")
     run(converse(folder), LIMIT_S)
     numbers = []

@@ -22,16 +22,18 @@ from deltatape.model.exchange import Exchange
 from deltatape.model.finding import Blame, Finding
 from deltatape.store.reader import open_tape
 from helpers.clients import CLIENTS, PYTHON
+from helpers.needed import skip_unless
 from helpers.recorded_apps import recorded
 from helpers.upstream import Peer, ok_response, provider, run
 
 LONG_S = 240.0
 INSTALLED = any(PYTHON.parent.parent.glob("lib/python3*/site-packages/mcp"))
-pytestmark = pytest.mark.skipif(
-    not INSTALLED and not os.environ.get("CI"),
-    reason="no MCP SDK; scripts/setup clients installs it",
-)
 SERVER = (str(PYTHON), str(CLIENTS / "mcp_server.py"))
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    skip_unless(INSTALLED, "no MCP SDK; scripts/setup clients installs it")
 
 
 async def model(peer: Peer) -> None:

@@ -19,6 +19,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.clients import CLIENTS, PYTHON, output
 from helpers.console import called
+from helpers.needed import skip_unless
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, listening, ok_response, provider, run
 
 LIMIT_S = 120.0
@@ -69,9 +70,8 @@ class Servers:
 
 
 def require(program: Path) -> None:
-    """Skip the test where a program is not installed, but never in CI."""
-    if not program.exists() and not os.environ.get("CI"):
-        pytest.skip(f"no {program.name}; scripts/setup clients installs it")
+    """Skip the test where a program is not installed."""
+    skip_unless(program.exists(), f"no {program.name}; scripts/setup clients installs it")
 
 
 def variables(folder: Path, langfuse: int) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +12,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
 from helpers.clients import ROOT, output
 from helpers.console import called
+from helpers.needed import skip_unless
 from helpers.upstream import Peer, ok_response, provider, run
 
 PYTHON = ROOT / ".venv-plugins" / "bin" / "python"
@@ -74,8 +74,7 @@ def assert_imported(folder: Path, cassette: str, *, coded: bool) -> None:
 
 @pytest.mark.parametrize("arguments", [("identity",), ("gzip",), ("identity", "json")])
 def test_a_cassette_of_vcrpy_is_imported(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    if not PYTHON.exists() and not os.environ.get("CI"):
-        pytest.skip("no vcrpy; scripts/setup plugins installs it")
+    skip_unless(PYTHON.exists(), "no vcrpy; scripts/setup plugins installs it")
     run(recorded(tmp_path, PYTHON, "-c", RECORD, "BASE", "cassette", *arguments))
     assert_imported(tmp_path, "cassette", coded="gzip" in arguments)
 
@@ -86,7 +85,7 @@ def test_a_cassette_of_rubys_vcr_is_imported(
     tmp_path: Path, coding: str, form: str, suffix: str
 ) -> None:
     has_vcr = ("ruby", "-r", "vcr", "-r", "webmock", "-r", "multi_json", "-e", "exit")
-    if not os.environ.get("CI") and (shutil.which("ruby") is None or subprocess.call(has_vcr)):
-        pytest.skip("no VCR; scripts/setup vcr installs it")
+    installed = shutil.which("ruby") and subprocess.call(has_vcr) == 0
+    skip_unless(installed, "no VCR; scripts/setup vcr installs it")
     run(recorded(tmp_path, "ruby", "-e", RUBY, "BASE", coding, form))
     assert_imported(tmp_path, f"cassette.{suffix}", coded=coding == "gzip")

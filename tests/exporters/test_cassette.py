@@ -1,7 +1,6 @@
 """A cassette is played by vcrpy itself."""
 
 import gzip
-import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from deltatape.exporters.cassette import CassetteExporter
 from deltatape.model.exchange import Exchange, MaskedCredential, Read
 from helpers.chat import FINISH, choice, sse
 from helpers.clients import ROOT
+from helpers.needed import skip_unless
 from helpers.taped import taped
 
 PYTHON = ROOT / ".venv-plugins" / "bin" / "python"
@@ -36,8 +36,7 @@ def cassette(*exchanges: Exchange) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("coding", ["", "gzip"])
 def test_vcrpy_plays_a_cassette(tmp_path: Path, coding: str) -> None:
-    if not PYTHON.exists() and not os.environ.get("CI"):
-        pytest.skip("no vcrpy; scripts/setup plugins installs it")
+    skip_unless(PYTHON.exists(), "no vcrpy; scripts/setup plugins installs it")
     fields = [(b"Content-Type", b"text/event-stream")]
     fields += [(b"Content-Encoding", b"gzip")] * bool(coding)
     body = gzip.compress(ANSWER, mtime=0) if coding else ANSWER

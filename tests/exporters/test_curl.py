@@ -11,6 +11,7 @@ from deltatape.exporters import export
 from deltatape.exporters.curl import CurlExporter
 from deltatape.model.exchange import Exchange, Headers, MaskedCredential
 from helpers.clients import output
+from helpers.needed import skip_unless
 from helpers.taped import taped
 from helpers.upstream import Peer, provider, run
 
@@ -35,8 +36,7 @@ def asked(
 
 def sent(exchange: Exchange, **variables: str) -> tuple[bytes, set[bytes], bytes]:
     """The request line, the fields and the body that a server gets from the command."""
-    if shutil.which("curl") is None and not os.environ.get("CI"):
-        pytest.skip("curl is not installed")
+    skip_unless(shutil.which("curl"), "no curl")
     got: list[tuple[bytes, bytes]] = []
 
     async def serve(peer: Peer) -> None:

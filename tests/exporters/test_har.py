@@ -1,7 +1,6 @@
 import base64
 import gzip
 import json
-import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, choice, sse
 from helpers.clients import CLIENTS, ROOT
 from helpers.mitm import VENVS
+from helpers.needed import skip_unless
 from helpers.responses_socket import question
 from helpers.taped import taped
 from helpers.websocket import socket
@@ -135,8 +135,7 @@ def test_the_messages_of_a_websocket_are_those_of_chrome() -> None:
 
 def test_mitmproxy_reads_an_archive(tmp_path: Path) -> None:
     python = VENVS["11"] / "bin" / "python"
-    if not python.exists() and not os.environ.get("CI"):
-        pytest.skip("no mitmproxy; scripts/setup mitm installs it")
+    skip_unless(python.exists(), "no mitmproxy; scripts/setup mitm installs it")
     exchange = taped([(10, ANSWER)], body={"messages": []})
     files = export([analyse(exchange)], HarExporter(), "1").files
     (tmp_path / "x.har").write_bytes(files[""])
@@ -149,8 +148,8 @@ def test_mitmproxy_reads_an_archive(tmp_path: Path) -> None:
 
 def test_a_validator_of_others_accepts_archives() -> None:
     """Of a recording of each dialect, and of what a HAR has no place for."""
-    if not (CLIENTS / "node_modules" / "har-validator").is_dir() and not os.environ.get("CI"):
-        pytest.skip("no har-validator; scripts/setup clients installs it")
+    validator = CLIENTS / "node_modules" / "har-validator"
+    skip_unless(validator.is_dir(), "no har-validator; scripts/setup clients installs it")
     recorded = [each for path in RECORDED.rglob("*.tape") for each in open_tape(path).exchanges()]
     assert any(each.upgraded for each in recorded)
     odd = [taped([], framing=None), taped(body=b"\xff"), taped([(10, b"\xff\0")], headers=())]

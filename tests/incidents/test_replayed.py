@@ -15,6 +15,7 @@ import pytest
 
 from deltatape.demo.demo import INCIDENTS
 from helpers.healthy import APPS
+from helpers.needed import needs_go
 from helpers.program import environment
 from helpers.pytest_projects import QUIET
 
@@ -77,8 +78,7 @@ def started(incident: Incident, version: str, built: Path) -> list[str]:
         return [sys.executable, str(app)]
     if app.suffix == ".mjs":
         return ["node", str(app)]
-    if not shutil.which("go"):
-        pytest.skip("Go is not installed")
+    needs_go()
     program = built / version
     if not program.exists():
         build = ["go", "build", "-o", str(program), str(app.parent / "agent.go"), str(app)]
@@ -189,8 +189,8 @@ def reported(
 def test_the_plugin_fails_for_the_broken_application_alone(
     incident: Incident, reported: Reported
 ) -> None:
-    if incident.suffix == ".go" and not shutil.which("go"):
-        pytest.skip("Go is not installed")
+    if incident.suffix == ".go":
+        needs_go()
     printed = reported.of(incident)
     if reported.version == "broken":
         assert reported.code == 1, reported.printed

@@ -7,7 +7,6 @@ them.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from deltatape.trials.torture import TortureSetup, torture
 from deltatape.trials.torture_plan import CaseFiler
 from helpers import responses
 from helpers.healthy import APPS, Story, called, command, healthy, said
+from helpers.needed import needs_go
 from helpers.tortured import named
 
 TRIP = "How is the weather on my trip, and where can I eat?\n"
@@ -186,8 +186,7 @@ def built(story: Story, folder: Path) -> str:
     app = APPS / story.app
     if app.suffix != ".go":
         return ""
-    if not shutil.which("go"):
-        pytest.skip("Go is not installed")
+    needs_go()
     program = folder / app.stem
     sources = (str(app.with_name("agent.go")), str(app))
     subprocess.run(["go", "build", "-o", str(program), *sources], check=True, timeout=120)

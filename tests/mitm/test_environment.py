@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import shutil
 import ssl
 import stat
@@ -25,6 +24,7 @@ from deltatape.mitm.environment import (
 from deltatape.model.exchange import EndReason
 from helpers.clients import CLIENTS
 from helpers.mitm import NEWEST, Authority, authority, call_events, mitmproxy, ran
+from helpers.needed import skip_unless
 from helpers.program import environment
 from helpers.upstream import SSE_HEAD, Peer, chunk, free_port, provider, run
 
@@ -131,8 +131,7 @@ def test_a_bundle_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
 
 
 async def node(program: str, url: str, env: dict[str, str], *kind: str) -> tuple[int, str, str]:
-    if shutil.which("node") is None and not os.environ.get("CI"):
-        pytest.skip("Node.js is not installed")
+    skip_unless(shutil.which("node"), "no Node.js")
     return await ran("node", *kind, "-e", program, url, env=env)
 
 
@@ -143,8 +142,7 @@ def trusting(folder: Path, upstream: Authority) -> dict[str, str]:
 @contextlib.asynccontextmanager
 async def http2_provider(folder: Path) -> AsyncIterator[tuple[int, Authority]]:
     """A provider that speaks HTTP/2; its port, and who vouches for it."""
-    if shutil.which("node") is None and not os.environ.get("CI"):
-        pytest.skip("Node.js is not installed")
+    skip_unless(shutil.which("node"), "no Node.js")
     ca = trustme.CA()
     pem, path = folder / "http2.pem", folder / "http2-ca.pem"
     ca.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(pem))

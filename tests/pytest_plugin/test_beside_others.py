@@ -1,11 +1,9 @@
 """The plugin beside others that stand between tests and the network, and beside pytest-xdist."""
 
-import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
+from helpers.needed import skip_unless
 from helpers.program import environment
 from helpers.pytest_projects import hello, write_tape
 
@@ -120,8 +118,7 @@ PLUGINS = ("deltatape", "recording", "respx", "xdist", "asyncio", "anyio")
 
 
 def test_all_of_them_pass_together_in_parallel(tmp_path: Path) -> None:
-    if not PYTHON.exists() and not os.environ.get("CI"):
-        pytest.skip("the other plugins are not installed; scripts/setup plugins installs them")
+    skip_unless(PYTHON.exists(), "no other plugins; scripts/setup plugins installs them")
     (tmp_path / "pytest.ini").write_text(SETTINGS)
     (tmp_path / "shared.py").write_text(SHARED)
     for name, text in TESTS.items():

@@ -11,6 +11,7 @@ from deltatape.render.fix_kit import fix_kit
 from deltatape.why.explain import explain
 from helpers.exchanges import conversation
 from helpers.explanations import accused, lost_arguments, suspect
+from helpers.needed import skip_unless
 from helpers.watched import CALLS, watched
 
 
@@ -32,11 +33,10 @@ def test_a_kit_for_javascript_is_a_module_that_node_can_read(tmp_path: Path) -> 
     assert "npx vitest run x-1.test.mjs" in kit.brief_text
     assert "behaves like" not in kit.brief_text.split("## What happened")[0]
     node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs Node.js")
+    skip_unless(node, "no Node.js")
     path = tmp_path / kit.test
     path.write_text(kit.test_text)
-    subprocess.run([node, "--check", path], check=True, timeout=300)
+    subprocess.run([str(node), "--check", path], check=True, timeout=300)
 
 
 def test_where_the_app_fell_silent_the_player_sees_it() -> None:
