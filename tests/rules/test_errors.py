@@ -138,6 +138,12 @@ def test_an_invalid_request_that_names_its_member_is_likely_the_apps(
         (400, openai("We could not parse the JSON body of your request."), "read the message"),
         (400, openai("Invalid value", "logprobs"), "read the message"),
         (400, {"error": {"message": "messages.1: bad", "type": "odd"}}, "read the message"),
+        (400, openai("Error while downloading https://x/a.png: 503", "messages"), "the provider"),
+        (400, openai("Previous response with id 'x' not found.", "messages"), "what the request"),
+        (400, openai("No such File object: file-a", "messages"), "what the request"),
+        (400, anthropic("messages.1: Invalid `signature` in `thinking` block"), "repeat blocks"),
+        (408, {"error": "too slow"}, "a later attempt"),
+        (409, {"error": "locked"}, "a later attempt"),
         (400, [1, 2], "read the message"),
         (413, "", "read the message"),
     ],
@@ -148,6 +154,47 @@ def test_what_a_server_or_gateway_says_of_itself_or_of_an_account_blames_nobody(
     finding = answered(body, status)
     assert (finding.severity, finding.blame) == (Severity.ERROR, None)
     assert finding.hint.startswith(hint)
+
+
+PAIRED: list[Json] = [
+    USER,
+    {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function"}]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "sunny"},
+]
+REASONED: list[Json] = [{"type": "reasoning", "id": "rs_a"}, {"type": "message", "id": "msg_a"}]
+UNPAIRED = "messages.1: `tool_use` ids were found without `tool_result` blocks: call_1"
+ALONE = "Item 'rs_a' of type 'reasoning' was provided without its required following item."
+
+
+@pytest.mark.parametrize(
+    ("request_body", "error", "is_true"),
+    [
+        ({"messages": PAIRED}, anthropic(UNPAIRED), False),
+        ({"messages": PAIRED[:2]}, anthropic(UNPAIRED), True),
+        ({"messages": PAIRED}, anthropic("messages.[2].role: role 'tool' must follow"), False),
+        ({"messages": [USER, PAIRED[2]]}, anthropic("messages.[1]: role 'tool' must follow"), True),
+        ({"messages": PAIRED}, anthropic("messages.9: `tool_use` without a result"), True),
+        ({"messages": PAIRED}, anthropic("messages: a tool_result is missing"), True),
+        ({"input": REASONED}, openai(ALONE, "input"), False),
+        ({"input": REASONED[:1]}, openai(ALONE, "input"), True),
+        ({"input": [REASONED[0], *REASONED]}, openai(ALONE, "input"), True),
+        ({"input": "Hi"}, openai(ALONE, "input"), True),
+    ],
+)
+def test_the_app_is_not_blamed_for_lacking_what_the_recorded_request_has(
+    request_body: Json, error: Json, is_true: bool
+) -> None:
+    """A gateway may have lost it on the way."""
+    exchange = Exchange.from_body(
+        json.dumps(error).encode(),
+        content_type="application/json",
+        url=CHAT if "messages" in request_body else f"{HOST}/v1/responses",
+        request=request_body,
+        status=400,
+    )
+    finding = one(exchange, "S005")
+    assert finding.blame is (Blame.APP if is_true else None)
+    assert finding.hint.startswith("fix '" if is_true else "the recorded request has")
 
 
 def test_a_request_that_cannot_be_read_names_no_member() -> None:
@@ -262,6 +309,67 @@ def test_a_quota_that_is_used_up_blames_nobody(said: bytes) -> None:
     finding = one(from_bytes(said, asks(USER), 429, "application/json"), "S005")
     assert finding.blame is None
     assert finding.hint.startswith("the account's quota is used up: check its plan")
+
+
+def test_a_rate_limit_of_the_account_blames_nobody() -> None:
+    said = b'{"error":{"message":"Rate limit reached in organization org-x on tokens per min"}}'
+    finding = one(from_bytes(said, asks(USER), 429, "application/json"), "S005")
+    assert finding.blame is None
+    assert finding.hint.startswith("a rate limit of the account: send less at once")
+
+
+def failed(code: object, message: str, kind: str | None = None) -> Json:
+    return {"error": {"message": message, "code": code, "type": kind}}
+
+
+@pytest.mark.parametrize(
+    ("event", "hint"),
+    [
+        (failed(402, "pay"), "check the API key"),
+        (failed("429", "Limit of your organization"), "a rate limit of the account"),
+        (failed("rate_limit_exceeded", "on tokens per min"), "a rate limit of the account"),
+        (failed("insufficient_quota", "You exceeded your current quota"), "the account's quota"),
+        (failed("context_length_exceeded", "Your input exceeds the context window"), "a limit"),
+        (failed("data_inspection_failed", "Input is inappropriate"), "a content filter"),
+        (failed(None, "litellm.AuthenticationError: Incorrect API key"), "check the API key"),
+        (failed(None, "no such request", "invalid_request_error"), "read the message"),
+    ],
+)
+def test_an_error_under_status_200_is_blamed_as_it_is_under_its_own_status(
+    event: Json, hint: str
+) -> None:
+    finding = one(timed((0.1, TEXT), (0.2, event)), "S005")
+    assert (finding.severity, finding.blame) == (Severity.ERROR, None)
+    assert finding.hint.startswith(hint)
+    assert finding.hint.endswith("check every event for an error; this answer is incomplete")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        failed("server_error", "The maximum was exceeded"),
+        failed(None, "Overloaded", "overloaded_error"),
+        failed(3, "odd"),
+        failed(429, "busy"),
+    ],
+)
+def test_an_error_of_the_server_under_status_200_is_upstreams(event: Json) -> None:
+    finding = one(timed((0.1, TEXT), (0.2, event)), "S005")
+    assert (finding.blame, finding.confidence) == (Blame.UPSTREAM, Confidence.PROVEN)
+
+
+def test_the_failed_response_of_openai_names_its_error_inside() -> None:
+    error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window"}
+    event = {"type": "response.failed", "response": {"status": "failed", "error": error}}
+    body = f"event: response.failed\ndata: {json.dumps(event)}\n\n".encode()
+    url = f"{HOST}/v1/responses"
+    asked: Json = {"input": "Hi", "stream": True}
+    stream = Exchange.from_body(body, content_type="text/event-stream", url=url, request=asked)
+    finding = one(stream, "S005")
+    assert (finding.blame, finding.hint.split(":")[0]) == (
+        None,
+        "a limit of the model or the account",
+    )
 
 
 def messages_of(

@@ -1,11 +1,12 @@
 """Errors that the provider reports: whose fault they are, and what to do."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltatape.model.exchange import Tap, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import Observation
 from deltatape.model.stream import Format, Place, Span
 from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext
@@ -14,8 +15,8 @@ from deltatape.wire.json_value import parse
 
 _CLIENT_ERROR = 400
 _SERVER_ERROR = 500
-# The request was valid; the server could not or would not answer it at that time.
-_NOT_THE_REQUEST = frozenset({408, 409, 425, 429})
+# Nobody's fault: the body came too slowly, or the state that the request needs was in use.
+_AT_THAT_TIME = frozenset({408, 409, 425})
 _NOT_FOUND = 404
 _KEYS = frozenset({401, 402, 403, 407})
 _TOO_MANY = 429
@@ -28,7 +29,7 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
     """Report an error that the provider sends."""
     head, reply = context.exchange.response, context.reply
     if head is not None and head.status >= _CLIENT_ERROR:
-        cause = _cause(context, head.status)
+        cause = _cause(context, _reported(context, _body_text(context), status=head.status))
         yield Claim(
             message=f"the answer is {_status_text(head.status, reply.error or _text(context))}",
             hint=cause.hint,
@@ -43,17 +44,35 @@ def error_event(context: RuleContext) -> Iterator[Claim]:
     seen = next(iter(context.observed("S005")), None)
     if reply.error is None and seen is None:
         return
+    told = reply.error or (seen.detail if seen else "")
+    cause = _cause_of_event(context, told, seen)
+    by_upstream = cause.blame is Blame.UPSTREAM
     yield Claim(
         message=f"{'the app sent its page' if reply.from_app else 'upstream sent'} an"
-        f" error under status {head.status if head else '?'}:"
-        f" {reply.error or (seen.detail if seen else '')}",
-        hint="in the client, check every event for an error; this answer is incomplete",
-        blame=None if reply.from_app else Blame.UPSTREAM,
-        confidence=context.seen,
+        f" error under status {head.status if head else '?'}: {told}",
+        hint=_CHECK_EVENTS if by_upstream or not cause.hint else f"{cause.hint}; {_CHECK_EVENTS}",
+        blame=cause.blame,
+        confidence=context.seen if by_upstream else Confidence.LIKELY,
         event=seen.event if seen else None,
         place=seen.place if seen else None,
         evidence=seen.evidence if seen else reply.error or "",
+        excluded=cause.excluded,
     )
+
+
+_CHECK_EVENTS = "in the client, check every event for an error; this answer is incomplete"
+
+
+def _cause_of_event(context: RuleContext, told: str, seen: Observation | None) -> "_Cause":
+    """Return whose fault an error under status 200 is: as under a status, if it names one."""
+    if context.reply.from_app:
+        return _Cause(hint="")
+    event = None if seen is None or seen.event is None else context.stream.events[seen.event]
+    error = _reported(context, event.data if event else "", told)
+    if error.status is None:
+        found = (cause for words, cause in _BY_WORDS if words.search(error.text))
+        return next(found, _OF_UPSTREAM)
+    return _cause(context, error)
 
 
 def _retry_advice(context: RuleContext) -> str:
@@ -144,7 +163,39 @@ _UNCLEAR = _Cause(
         " whether the request is invalid or the server failed"
     )
 )
+_RATE = _Cause(
+    hint=(
+        "a rate limit of the account: send less at once, wait as the answer says before each"
+        " retry, or have the limit raised"
+    )
+)
+_ELSEWHERE = _Cause(
+    hint=(
+        "the provider could not load something that the request names: check that its address"
+        " can be reached from the internet"
+    )
+)
+_GONE = _Cause(
+    hint=(
+        "what the request refers to is not stored, or no longer: check how long the provider"
+        " keeps it, and that the same account made it"
+    )
+)
+_SIGNATURE = _Cause(
+    hint=(
+        "repeat blocks that have a signature as they were delivered, to the same model; if the"
+        " tape shows no change by the app, ask the provider"
+    )
+)
+_OTHERWISE = _Cause(
+    hint=(
+        "the recorded request has what the error says is missing: tape the other side of each"
+        " gateway, and compare the requests with deltatape diff"
+    )
+)
+_OF_UPSTREAM = _Cause(hint=_LATER, blame=Blame.UPSTREAM)
 _BY_WORDS = (
+    (re.compile(r"(?i)api[ _-]?key|authenticat|unauthori[sz]ed|permission|credential"), _KEY),
     (
         re.compile(
             r"(?i)(?:^|[\s(])--[a-z][\w-]+|healthy (?:upstream|deployment)|no endpoints found"
@@ -153,9 +204,11 @@ _BY_WORDS = (
         ),
         _OF_THE_SERVER,
     ),
-    (re.compile(r"(?i)api[ _-]?key|authenticat|unauthori[sz]ed|permission|credential"), _KEY),
     (
-        re.compile(r"(?i)content[_ -]?(?:filter|policy|management)|safety|moderation|flagged"),
+        re.compile(
+            r"(?i)content[_ -]?(?:filter|policy|management)|safety|moderation|flagged"
+            r"|data_inspection|inappropriate|prohibited|usage polic"
+        ),
         _FILTERED,
     ),
     (
@@ -172,6 +225,16 @@ _BY_WORDS = (
         ),
         _UNKNOWN_MODEL,
     ),
+    (re.compile(r"(?i)\bdownload|\bfetch(?:ing|ed)?\b|upstream status code"), _ELSEWHERE),
+    (
+        re.compile(
+            r"(?i)\b(?:file|response|item|conversation|container|vector[ _]store|cache\w*|content"
+            r"|image|prompt|thread|batch)\b.{0,80}\b(?:not found|no longer|does(?: not|n't) exist)"
+            r"|\bno such (?:file|response|item|conversation|image)|\bexpired\b"
+        ),
+        _GONE,
+    ),
+    (re.compile(r"(?i)\bsignature\b"), _SIGNATURE),
     (
         re.compile(
             r"(?i)unsupported|not supported|does(?: not|n't) support|unrecogni[sz]ed|unknown"
@@ -187,6 +250,21 @@ _NO_QUOTA = re.compile(
     r"|credit balance|out of credits"
 )
 """How a status 429 words that a quota is used up, not that requests came too often."""
+_OWN_RATE = re.compile(
+    r"(?i)\b(?:your|account|organi[sz]ation|project|tier|plan|[rt]pm)\b|\b(?:requests|tokens) per\b"
+    r"|per[ -_]minute"
+)
+"""How it words that these requests came too often, not that the service is overloaded."""
+_STATUS_OF = (
+    (re.compile(r"(?i)rate_?limit|resource_?exhausted|throttl|too_?many|quota"), 429),
+    (re.compile(r"(?i)server_?error|overload|internal|unavailable|^api_error$|time_?out"), 500),
+)
+"""What an event names its error, and the status that this has as an answer."""
+_PAIRING = re.compile(
+    r"(?i)tool_?(?:use|result|call|message)|role 'tool'|function[_ ]call|call_id|following item"
+)
+"""How an error words that a call, its result or its reasoning is missing."""
+_WORD = re.compile(r"[\w.:-]+")
 _INVALID = frozenset(
     {"invalid_request_error", "badrequesterror", "invalid_argument", "validationexception"}
     | {"invalid_request_message_order", "bad_request_error", "invalid_request"}
@@ -196,12 +274,34 @@ _PATH = re.compile(r"(?:^|[\s`'\"*.])([a-z][A-Za-z_]+)(?=[.\[][\w\[]|:\s|[`'\"]|
 _LONGEST_BODY = 64 * 1024
 
 
-def _cause(context: RuleContext, status: int) -> _Cause:
-    """Return whose fault an answer with this status is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reported:
+    """An error as it is reported; "" for what it does not say.
+
+    Attributes:
+        status: of the answer, or the one that an event names; None: it names none.
+        text: its message and code, or all of it.
+        invalid: its type, if that is one for invalid requests.
+        named: the member of the request that it names.
+    """
+
+    status: int | None
+    text: str
+    invalid: str = ""
+    named: str = ""
+
+
+def _cause(context: RuleContext, error: _Reported) -> _Cause:
+    """Return whose fault an error with a status is."""
+    status = error.status or 0
     of_app = context.exchange.tap is Tap.APP
-    if status == _TOO_MANY and _NO_QUOTA.search(_text(context)):
+    if status == _TOO_MANY and _NO_QUOTA.search(error.text):
         return _QUOTA
-    if status >= _SERVER_ERROR or status in _NOT_THE_REQUEST:
+    if status == _TOO_MANY and _OWN_RATE.search(error.text):
+        return _RATE
+    if status in _AT_THAT_TIME:
+        return _Cause(hint=_retry_advice(context))
+    if status >= _SERVER_ERROR or status == _TOO_MANY:
         # The app's endpoint may pass on an error of its provider.
         passed_on = of_app and status != _SERVER_ERROR
         return _Cause(hint=_retry_advice(context), blame=None if passed_on else Blame.UPSTREAM)
@@ -211,29 +311,78 @@ def _cause(context: RuleContext, status: int) -> _Cause:
         return _PAGE if _is_page(context) else _KEY
     if _is_page(context):
         return _PAGE
-    message, invalid, named = _error_of(context)
     for words, cause in _BY_WORDS:
-        if words.search(message):
+        if words.search(error.text):
             return cause
     if status == _NOT_FOUND:
         return _UNKNOWN_MODEL
-    if not invalid or not named or not context.recognised or of_app:
+    if not error.invalid or not error.named or not context.recognised or of_app:
         return _UNCLEAR
+    if _PAIRING.search(error.text) and _is_paired(context, error.text):
+        return _OTHERWISE
     return _Cause(
-        hint=f"fix {named!r} in the request, as the message says",
+        hint=f"fix {error.named!r} in the request, as the message says",
         blame=Blame.APP,
         excluded=(
             Excluded(
                 "a proxy, gateway or server could not answer",
-                f"the error, in a provider's own format, calls the request invalid ({invalid})",
+                (
+                    "the error, in a provider's own format, calls the request invalid"
+                    f" ({error.invalid})"
+                ),
             ),
             Excluded(
                 "a gateway rewrote the request",
-                (f"the error names {named!r}, which is in the recorded request"),
+                (f"the error names {error.named!r}, which is in the recorded request"),
             ),
             Excluded("a limit, a key or a missing feature", "the message mentions none of these"),
         ),
     )
+
+
+def _is_paired(context: RuleContext, message: str) -> bool:
+    """Return whether the recorded request has what the error says is missing of a pair.
+
+    Each id that the error names, or the message that it names has, is there twice; or a reasoning
+    item has one after it.
+    """
+    content = context.exchange.request.content.decode("utf-8", "replace")
+    asked = _members(parse(content).value)
+    listed = next((each for key in _LISTS if isinstance(each := asked.get(key), list)), [])
+    if "following item" in message:
+        said = frozenset(_WORD.findall(message))
+        places = [at for at, each in enumerate(listed) if _members(each).get("id") in said]
+        return bool(places) and all(
+            at + 1 < len(listed) and _members(listed[at + 1]).get("type") != "reasoning"
+            for at in places
+        )
+    words = (each for each in _WORD.findall(message) if any(map(str.isdigit, each)))
+    ids = {each for each in words if f'"{each}"' in content}
+    for found in _PLACE.finditer(message):
+        at = int(found[1])
+        ids |= set(_ids_in(listed[at])) if at < len(listed) else set()
+    return bool(ids) and all(content.count(f'"{each}"') > 1 for each in ids)
+
+
+_LISTS = ("messages", "input", "contents")
+_PLACE = re.compile(r"(?:messages|input|contents)\.?\[?(\d+)\]?")
+_ID_KEYS = frozenset({"id", "tool_call_id", "tool_use_id", "call_id", "toolUseId"})
+
+
+def _ids_in(message: object) -> Iterator[str]:
+    """Yield the ids of calls and results in a message of a request."""
+    pending = [message]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, list):
+            pending += one
+        elif isinstance(one, dict):
+            pending += one.values()
+            yield from (v for k, v in one.items() if k in _ID_KEYS and isinstance(v, str))
+
+
+def _members(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def _is_page(context: RuleContext) -> bool:
@@ -241,32 +390,58 @@ def _is_page(context: RuleContext) -> bool:
     return _body(context)[:200].lstrip()[:1] == b"<"
 
 
-def _error_of(context: RuleContext) -> tuple[str, str, str]:
-    """Return the error's message, its type, and the request member it names.
+def _body_text(context: RuleContext) -> str:
+    return _body(context)[:_LONGEST_BODY].decode("utf-8", "replace")
 
-    "" for what it does not say.
+
+def _reported(
+    context: RuleContext, text: str, told: str = "", status: int | None = None
+) -> _Reported:
+    """Return what an error says.
+
+    Args:
+        context: its exchange.
+        text: the answer, or the data of the event.
+        told: the message, where the dialect has found it.
+        status: of the answer; None: an event.
     """
-    text = _body(context)[:_LONGEST_BODY].decode("utf-8", "replace")
     body = parse(text).value
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # Google wraps the error of a stream in an array
-    head = context.exchange.response
-    kind = header(head.headers, "x-amzn-errortype") if head else None
-    asked = parse(context.exchange.request.content.decode("utf-8", "replace")).value
-    members = frozenset(asked) if isinstance(asked, dict) else frozenset()
     if not isinstance(body, dict):
-        return text, "", ""
-    inner = body.get("error")
-    error = inner if isinstance(inner, dict) else body
+        return _Reported(status=status, text=told or text)
+    inside = _members(body.get("response")).get("error")  # of OpenAI Responses
+    error = _members(body.get("error")) or _members(inside) or body
     message = error.get("message")
     if isinstance(message, dict):  # Mistral puts validation errors into the message
         error = {**error, **message}
-    shown = f"{message} {error.get('code')}" if isinstance(message, str) else text
-    invalid = next((name for name in _names_of(error, kind) if name.lower() in _INVALID), "")
+    if not told and isinstance(message, str):
+        told = message
+    shown = f"{told} {error.get('code')}" if told else text
+    head = context.exchange.response
+    kind = header(head.headers, "x-amzn-errortype") if head else None
+    names = list(_names_of(error, kind))
+    invalid = next((name for name in names if name.lower() in _INVALID), "")
     if isinstance(error.get("detail"), list):
         invalid = invalid or "a validation error"
+    members = _members(parse(context.exchange.request.content.decode("utf-8", "replace")).value)
     named = (root for root in _members_in(error, shown) if root in members)
-    return shown, invalid, next(named, "")
+    if status is None:
+        status = _status_in(error, names)
+    return _Reported(status=status, text=shown, invalid=invalid, named=next(named, ""))
+
+
+def _status_in(error: Mapping[str, object], names: Sequence[str]) -> int | None:
+    """Return the status that the error of an event names, or has as an answer."""
+    numbers = (error.get(key) for key in ("code", "status", "status_code"))
+    known = (int(str(each)) for each in numbers if str(each).isdigit())
+    found = next((each for each in known if each >= _CLIENT_ERROR), None)
+    if found is not None:
+        return found
+    for words, status in _STATUS_OF:
+        if any(map(words.search, names)):
+            return status
+    return _CLIENT_ERROR if any(name.lower() in _INVALID for name in names) else None
 
 
 def _names_of(error: Mapping[str, object], kind: bytes | None) -> Iterator[str]:
