@@ -182,7 +182,7 @@ ALONE = "Item 'rs_a' of type 'reasoning' was provided without its required follo
     ],
 )
 def test_the_app_is_not_blamed_for_lacking_what_the_recorded_request_has(
-    request_body: Json, error: Json, is_true: bool
+    request_body: Json, error: Json, is_true: object
 ) -> None:
     """A gateway may have lost it on the way."""
     exchange = Exchange.from_body(

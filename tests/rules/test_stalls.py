@@ -139,6 +139,37 @@ def test_a_client_that_takes_nothing_stops_the_reading_itself() -> None:
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
 
 
+@pytest.mark.parametrize("signs", [(), (ALIVE,), (choice({}),)])
+def test_a_model_that_thinks_before_it_answers_is_nobodys_fault(signs: tuple[object, ...]) -> None:
+    between = [(at, each) for at in (20.0, 40.0, 60.0) for each in signs]
+    exchange = timed((0.1, ROLE), *between, (75.0, TEXT), (75.1, FINISH_TEXT), (75.2, DONE))
+    finding = one(exchange, "D001")
+    assert (finding.severity, finding.blame) == (Severity.WARNING, None)
+    assert "(before-first)" in finding.message
+
+
+def test_a_tool_that_the_provider_runs_takes_its_time() -> None:
+    opened = {"type": "code_interpreter_call", "id": "ci_1", "code": ""}
+    item = {"output_index": 0, "item_id": "ci_1"}
+    events = [
+        (0.1, {"type": "response.output_item.added", "output_index": 0, "item": opened}),
+        (75.0, {"type": "response.code_interpreter_call_code.delta", "delta": "1", **item}),
+        (75.1, {"type": "response.completed", "response": {"status": "completed"}}),
+    ]
+    exchange = timed(*events, request={"model": "m", "stream": True, "input": "x"})
+    request = replace(exchange.request, target=(b"/v1/responses",))
+    finding = one(replace(exchange, request=request), "D001")
+    assert (finding.severity, finding.blame) == (Severity.WARNING, None)
+    assert finding.hint.startswith("a tool that the provider runs")
+
+
+def test_a_user_who_stops_a_model_that_thinks_shows_nobodys_fault() -> None:
+    finding = one(left(timed((0.1, ROLE), end_s=65), EndReason.CLIENT_CLOSED), "D001")
+    assert (finding.severity, finding.blame) == (Severity.WARNING, None)
+    hung = one(left(timed((0.1, ROLE), end_s=65), EndReason.UPSTREAM_CLOSED), "D001")
+    assert (hung.severity, hung.blame) == (Severity.ERROR, Blame.UPSTREAM)
+
+
 def test_a_steady_stream_and_one_without_times_are_fine() -> None:
     assert not found(timed((0.1, TEXT), (9.0, TEXT), (18.0, FINISH_TEXT)), "D001")
     assert not found(pasted(*call(), FINISH), "D001")

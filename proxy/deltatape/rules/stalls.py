@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from deltatape.model.exchange import EndReason
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
+from deltatape.model.reply import CallKind
 from deltatape.model.stream import Format, Place, Span
 from deltatape.printable import count
 from deltatape.rules.context import NS, Claim, RuleContext, label
@@ -126,6 +127,8 @@ def _stall_hint(context: RuleContext, silence: Silence) -> str:
         return (
             "the tool is slow or hangs: show the page that it is running, and set a timeout for it"
         )
+    if _runs_tool(silence):
+        return "a tool that the provider runs takes its time; show the user that the app is waiting"
     return _HINTS[silence.phase]
 
 
@@ -135,6 +138,24 @@ def _is_awaited(context: RuleContext, silence: Silence) -> bool:
         return False
     short = silence.end_ns - silence.start_ns < context.settings.stall_error_s * NS
     return short and context.stream.format is Format.JSON
+
+
+def _may_be_work(context: RuleContext, silence: Silence) -> bool:
+    """Return whether a healthy provider may be silent so long.
+
+    A model thinks or waits in a queue before its first event; a tool that the provider runs takes
+    its time. A client that leaves before the first event may not have wanted to wait for that.
+    """
+    if silence.open:
+        end = context.exchange.end
+        left = end is not None and end.reason is EndReason.CLIENT_CLOSED
+        return left and silence.phase is SilencePhase.BEFORE_FIRST
+    waits = silence.phase is SilencePhase.BEFORE_FIRST or _runs_tool(silence)
+    return waits and context.reply.terminated
+
+
+def _runs_tool(silence: Silence) -> bool:
+    return silence.call is not None and silence.call.kind in (CallKind.SERVER, CallKind.MCP)
 
 
 def _stall_message(context: RuleContext, silence: Silence) -> str:
@@ -157,9 +178,11 @@ def _after_silence(context: RuleContext, silence: Silence) -> str:
 
 
 def _stall_severity(context: RuleContext, silence: Silence) -> Severity:
-    """Return an error if the answer never continued, or only after common timeouts."""
+    """Return an error if the answer stopped for good, or for longer than common timeouts."""
     if not _is_known(silence, context.settings.stall_s):
         return Severity.INFO
+    if _may_be_work(context, silence):
+        return Severity.WARNING
     long = silence.watched_ns >= context.settings.stall_error_s * NS
     if silence.open and not context.reply.terminated:
         return Severity.ERROR
@@ -171,7 +194,10 @@ def _stall_severity(context: RuleContext, silence: Silence) -> Severity:
 
 
 def _stall_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, Confidence]:
-    """Decide whose stall it is: keep-alives prove a live connection, a client may block reading."""
+    """Decide whose stall it is: keep-alives prove a live connection, a client may block reading.
+
+    None if it may be nobody's.
+    """
     if not _is_known(silence, context.settings.stall_s):
         return None, Confidence.POSSIBLE
     half = (silence.end_ns - silence.start_ns) / 2
@@ -179,6 +205,8 @@ def _stall_blame(context: RuleContext, silence: Silence) -> tuple[Blame | None, 
         shared = min(lag.end_ns, silence.end_ns) - max(lag.start_ns, silence.start_ns)
         if shared >= half:
             return Blame.APP, Confidence.LIKELY
+    if _may_be_work(context, silence):
+        return None, Confidence.POSSIBLE
     if silence.quiet_ns <= _QUIET * (silence.end_ns - silence.start_ns):
         return Blame.UPSTREAM, Confidence.LIKELY if silence.unwatched_ns else Confidence.PROVEN
     if context.exchange.end is None and silence.open and not context.exchange.open:
