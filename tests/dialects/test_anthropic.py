@@ -380,6 +380,35 @@ def test_thoughts_are_not_text_and_redacted_ones_say_nothing() -> None:
     assert (reply.reasoning, reply.text, reply.observations) == ("Let me see", "Hi you", ())
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "kept", "noted"),
+    [
+        ("", ["s"], "s", []),
+        ("s", ["s"], "s", []),
+        ("", ["s1", "s2"], "s2", ["S006"]),
+        ("s0", ["s1"], "s1", ["S006"]),
+    ],
+)
+def test_a_later_signature_of_a_block_replaces_the_one_before(
+    first: str, later: list[str], kept: str, noted: list[str]
+) -> None:
+    block = {"type": "thinking", "thinking": "a", "signature": first}
+    reply = reply_to(
+        start(),
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        *(delta(0, type="signature_delta", signature=each) for each in later),
+        stop(),
+        *END,
+    )
+    (thought,) = reply.choices[0].thoughts
+    assert (thought.signature, codes(reply)) == (kept, noted)
+
+
+def test_a_signature_without_a_block_is_passed_over() -> None:
+    reply = reply_to(start(), delta(7, type="signature_delta", signature="s"), *END)
+    assert reply.choices[0].thoughts == ()
+
+
 def test_the_input_at_the_start_counts_if_no_delta_brings_any() -> None:
     reply = reply_to(start(), tool_block(input={"a": 1}), piece(""), stop(), *END)
     assert told(reply) == [("c1", "get", '{"a": 1}')]

@@ -339,6 +339,35 @@ def test_a_legacy_call_of_another_name_is_another_call() -> None:
     assert told(reply) == [(None, "get", A1), ("c1", "put", "")]
 
 
+def test_a_legacy_call_with_other_arguments_is_another_call() -> None:
+    both = [entry(0, "c1", name="get", arguments=A1)]
+    reply = reply_to(legacy(name="get", arguments='{"a":2}'), calls(*both), FINISH)
+    assert sorted(told(reply), key=str) == [("c1", "get", A1), (None, "get", '{"a":2}')]
+    assert codes(reply) == []
+
+
+def opened(index: int, name: str) -> object:
+    """The first fragment of a call whose id all calls have."""
+    return calls(entry(index, "c", name=name, arguments=""))
+
+
+def goes_on(index: int, arguments: str) -> object:
+    return calls(entry(index, arguments=arguments))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("{}", "{}"), ("", ""), (A1, A1), (A1, '{"a":2}'), ("", A1)]
+)
+def test_calls_of_different_tools_may_share_an_id(one: str, other: str) -> None:
+    """The index tells them apart. Seen in https://github.com/HKUDS/nanobot/issues/3943."""
+    in_turn = (opened(0, "get"), goes_on(0, one), opened(1, "put"), goes_on(1, other))
+    mixed = (opened(0, "get"), opened(1, "put"), goes_on(0, one), goes_on(1, other))
+    for chunks in (in_turn, mixed):
+        reply = reply_to(*chunks, FINISH)
+        assert told(reply) == [("c", "get", one), ("c", "put", other)]
+        assert codes(reply) == ["T010"]
+
+
 def test_the_schema_of_the_request_decides_about_empty_arguments() -> None:
     def status(**tools: object) -> CallStatus:
         chunks = [calls(entry(0, "c1", name="get", arguments="")), FINISH]

@@ -157,7 +157,7 @@ class Blocks:
             text_delta = _TEXT_DELTAS.get(kind)
             if text_delta is None:
                 if kind == _SIGNATURE_DELTA:
-                    self._sign(frame, delta)
+                    self._sign(frame, delta, event)
                 return
             field, channel = text_delta
             text = delta.get(field)
@@ -169,11 +169,16 @@ class Blocks:
             elif text is not None:
                 self._choice.note_unexpected(f"{field} is not a string", frame, event)
 
-    def _sign(self, frame: Mapping[str, object], delta: Mapping[str, object]) -> None:
+    def _sign(self, frame: Mapping[str, object], delta: Mapping[str, object], event: Event) -> None:
+        """Take the signature of a thinking block: it comes whole, so a later one replaces it."""
         index = get_index(frame, "index")
         block = _newest(self._open) if index is None else self._blocks.get(index)
-        if block is not None:
-            block.signature += get_str(delta, "signature") or ""
+        if block is None:
+            return
+        signature = get_str(delta, "signature") or ""
+        if block.signature not in ("", signature):
+            self._choice.note_unexpected("a block has a second signature", frame, event)
+        block.signature = signature
 
     def stop(self, frame: Mapping[str, object], event: Event) -> None:
         """Handle `content_block_stop`."""

@@ -47,9 +47,9 @@ from deltatape.wire.json_value import read_object
 # - without index: by id, else the last call, unless the entry opens one (T011);
 # - an index used for a second call: recognised by a new id or name, or by arguments that start
 #   again although the call's arguments are complete (T012);
-# - one id at two indexes: one call that moved (T020), or, once its arguments are complete, a copy
-#   of it, of which the end shows whether it repeats the call (T020, dropped) or is another one
-#   (T010).
+# - one id at two indexes: with another name, another call (T010). Else one call that moved (T020),
+#   or, once its arguments are complete, a copy of it, of which the end shows whether it repeats the
+#   call (T020, dropped) or is another one (T010).
 #
 # Arguments are judged only at the end.
 
@@ -241,7 +241,7 @@ class ChoiceCalls:
         """Return the call for an entry with the id of `owner`, not the newest at its index."""
         if owner.wire_index == index:
             return owner
-        if owner.holds_object:
+        if owner.holds_object or _is_renamed(owner, entry):
             return None
         detail = f"the call {entry.id!r} of index {owner.wire_index} continues at {index}"
         owner.note("", "T020", detail, entry.value, entry.event)
@@ -316,7 +316,8 @@ class ChoiceCalls:
         dropped: set[int] = set()
         for copy, original in self._copies:
             one = copy.repaired.text
-            if not one or copy.repeats(original):
+            alike = copy.name in ("", original.name)
+            if alike and (not one or copy.repeats(original)):
                 detail = f"the call {original.first_id!r} is sent again"
                 original.note("copy", "T020", detail, one, copy.opened)
                 dropped.add(id(copy))
@@ -330,8 +331,12 @@ class ChoiceCalls:
         legacy = self._legacy
         if legacy is None:
             return
-        others = (call for call in self._choice.calls if call is not legacy)
-        twin = next((call for call in others if call.name == legacy.name), None)
+        others = (
+            call for call in self._choice.calls if call is not legacy and call.name == legacy.name
+        )
+        twin = next(
+            (call for call in others if not legacy.repaired.text or legacy.repeats(call)), None
+        )
         if twin is not None:
             detail = f"function_call repeats the call of {legacy.name!r} in tool_calls"
             twin.note("legacy", "T020", detail, legacy.raw, legacy.opened)
@@ -359,12 +364,16 @@ def _repeats(slot: CallDraft, entry: ChatDelta) -> bool:
     return longer and entry.text.startswith(last)
 
 
+def _is_renamed(slot: CallDraft, entry: ChatDelta) -> bool:
+    return bool(entry.name and slot.name and entry.name != slot.name)
+
+
 def _opens_anew(slot: CallDraft, entry: ChatDelta) -> bool:
     """Check whether `entry`, at the index of `slot` without a known id, opens another call.
 
     Runs for every entry, so the expensive test (are the arguments complete?) comes last.
     """
-    renamed = bool(entry.name and slot.name and entry.name != slot.name)
+    renamed = _is_renamed(slot, entry)
     if entry.id and slot.ids:
         return renamed or _is_whole(slot)
     if not _starts_object(entry):

@@ -33,7 +33,7 @@ from deltatape.model.reply import CallKind, Channel, Reply, Thought
 from deltatape.model.request_summary import RequestSummary
 from deltatape.model.stream import Event
 from deltatape.wire.json_path import PlaceStep, parse_place
-from deltatape.wire.json_value import canonical, join_pairs
+from deltatape.wire.json_value import join_pairs
 
 # The function calls of one candidate: whole, streamed, and repeated ones.
 #
@@ -45,11 +45,11 @@ from deltatape.wire.json_value import canonical, join_pairs
 # built from its values (`PartialArguments`); its fragments are the pieces on the wire, the
 # `partialArgs` arrays.
 #
-# Two equal calls are two calls. But models send a call a second time, without the thought signature
-# that the first one has, in a later event: that is the same call (T020), and so is an equal call
-# with an id that was there.
+# Two equal calls are two calls, also where only the first has a thought signature: of parallel
+# calls, only the first part is signed. An equal call with an id that was there is the same (T020).
 #
-# Source: https://ai.google.dev/api/caching#FunctionCall, and for `partialArgs`
+# Sources: https://ai.google.dev/api/caching#FunctionCall,
+# https://ai.google.dev/gemini-api/docs/thought-signatures, and for `partialArgs`
 # https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling.
 
 
@@ -226,22 +226,16 @@ class CandidateCalls:
         """The streamed call that a part without a name continues."""
         self._open = False
         """Whether it has not ended."""
-        self._signed: dict[tuple[str, str], CallDraft] = {}
-        """Calls with a signature, by name and arguments."""
-        self._signed_names: set[str] = set()
         self._by_id: dict[str, CallDraft] = {}
         """Whole calls, by id."""
 
-    def take(
-        self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
-    ) -> None:
+    def take(self, call: Mapping[str, object], event: Event, source: JsonSource) -> None:
         """Handle the `functionCall` of a part.
 
         Args:
             call: the object.
             event: what carried it.
             source: its position in the data of the event.
-            signed: whether the part has a thought signature.
         """
         name = get_str(call, "name") or ""
         if "name" in call and not name:
@@ -255,13 +249,13 @@ class CandidateCalls:
                 self._begin(call, event)
                 self._continue(call, event, source)
             else:
-                self._take_whole(call, event, source, signed=signed)
+                self._take_whole(call, event, source)
         elif streamed or self._open:
             if self._streamed is None:
                 self._begin(call, event)
             self._continue(call, event, source)
         elif call.get("args") is not None:
-            self._take_whole(call, event, source, signed=signed)
+            self._take_whole(call, event, source)
         elif self._streamed is None:
             self._choice.note_unexpected("a functionCall that says nothing", call, event)
 
@@ -322,9 +316,7 @@ class CandidateCalls:
             self._streamed.close(ended=True)
         self._open = False
 
-    def _take_whole(
-        self, call: Mapping[str, object], event: Event, source: JsonSource, *, signed: bool
-    ) -> None:
+    def _take_whole(self, call: Mapping[str, object], event: Event, source: JsonSource) -> None:
         name, identifier = get_str(call, "name") or "", get_str(call, "id")
         has_args = call.get("args") is not None
         text = _exact(source, "args", event) if has_args else _NO_ARGUMENTS
@@ -334,32 +326,20 @@ class CandidateCalls:
         draft.identify(identifier, name)
         draft.add(text if has_args else "", event)
         draft.settle(text)
-        if self._is_sent_again(draft, text, signed=signed):
+        if self._is_sent_again(draft, text):
             return
         self._choice.calls.append(draft)
         if identifier and self._by_id.setdefault(identifier, draft) is not draft:
             detail = f"the id {identifier!r} is used for another call"
             draft.note("shared", "T010", detail, call, event)
-        if signed:
-            self._signed_names.add(name)
-            self._signed.setdefault((name, canonical(text) or text), draft)
 
-    def _is_sent_again(self, draft: CallDraft, text: str, *, signed: bool) -> bool:
+    def _is_sent_again(self, draft: CallDraft, text: str) -> bool:
         """Check whether a complete call with the arguments `text` repeats one; note it there."""
         same = self._by_id.get(draft.first_id or "")
-        if same is not None and same.name == draft.name and draft.repeats(same):
-            detail = f"the call {draft.first_id!r} is sent again"
-            same.note("again", "T020", detail, text, draft.opened)
-            return True
-        if signed or draft.name not in self._signed_names:
+        if same is None or same.name != draft.name or not draft.repeats(same):
             return False
-        twin = self._signed.get((draft.name, canonical(text) or text))
-        if twin is None or twin.opened.number == draft.opened.number:
-            return False
-        if draft.ids and twin.ids:
-            return False
-        detail = f"the call of {draft.name!r} is sent again, without its thought signature"
-        twin.note("again", "T020", detail, text, draft.opened)
+        detail = f"the call {draft.first_id!r} is sent again"
+        same.note("again", "T020", detail, text, draft.opened)
         return True
 
 
@@ -479,7 +459,7 @@ class Candidate:
             signature = get_str(part, "thoughtSignature") or ""
             if signature:
                 self._draft.thoughts.append(Thought(signature=signature))
-            self._calls.take(call, event, source, signed=bool(signature))
+            self._calls.take(call, event, source)
         elif call is not None:
             self._draft.note_unexpected("functionCall is not an object", part, event)
         for key, name in _SERVER_PARTS.items():
