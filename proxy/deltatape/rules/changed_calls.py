@@ -148,6 +148,10 @@ def _graded(
             f"they have only {len(original.arguments)} characters, and no marker replaces the rest",
         )
         return ClaimGrade(related.clause, related.hint, doubt, () if whole else (elided,))
+    if valid and related.like_edit:
+        return ClaimGrade(
+            related.clause, related.hint, Confidence.POSSIBLE, severity=Severity.WARNING
+        )
     if valid and damage not in _OF_FRAGMENTS:
         exactly = Excluded(_NO_EDIT, f"{related.clause}, character by character")
         return ClaimGrade(related.clause, related.hint, Confidence.LIKELY, (exactly,))
@@ -208,8 +212,8 @@ def _of_values(pair: CallWithRepeat, edit: str | None) -> ClaimGrade:
         return ClaimGrade(
             f"{gone}, which happens when chunks of the response are decoded separately",
             _DECODER,
-            Confidence.LIKELY,
-            (Excluded("a filter removed such characters", gone),),
+            Confidence.POSSIBLE,
+            severity=Severity.WARNING,
         )
     return ClaimGrade(
         "no fragment of the reply explains the change: the app may have made it on purpose",

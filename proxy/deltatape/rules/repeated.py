@@ -186,6 +186,8 @@ class Relation(NamedTuple):
 
     damage: ArgumentsDamage
     clause: str
+    like_edit: bool = False
+    """Whether an edit that takes out words, members or digits leaves the same text."""
 
     @property
     def hint(self) -> str:
@@ -359,9 +361,10 @@ def _of_fragments(text: str, whole: str, pieces: list[str]) -> Relation | None:
         return Relation(ArgumentsDamage.DOUBLED, doubled)
     taken = _used_fragments(text, pieces)
     if taken is not None:
-        missing = [str(at + 1) for at in range(len(pieces)) if at not in taken]
-        clause = f"fragment {', '.join(missing[:8])} of {len(pieces)} is missing"
-        return Relation(ArgumentsDamage.LOST, clause)
+        missing = [at for at in range(len(pieces)) if at not in taken]
+        numbers = ", ".join(str(at + 1) for at in missing[:8])
+        clause = f"fragment {numbers} of {len(pieces)} is missing"
+        return Relation(ArgumentsDamage.LOST, clause, like_edit=_leaves_words(pieces, missing))
     if whole.startswith(text):
         return Relation(
             ArgumentsDamage.CUT, f"only the first {len(text)} of {len(whole)} characters are there"
@@ -411,6 +414,34 @@ def _used_fragments(text: str, pieces: list[str]) -> set[int] | None:
     return taken if at == len(text) and len(taken) < len(pieces) else None
 
 
+_FEW_GAPS = 2
+"""Missing fragments in more places than this are no edit."""
+
+
+def _leaves_words(pieces: Sequence[str], missing: Sequence[int]) -> bool:
+    """Return whether fragments are missing in few places, none of them inside a word.
+
+    Fragments are often words, so what an edit takes out begins and ends where fragments do.
+    """
+    gone = frozenset(missing)
+    starts = [at for at in missing if at - 1 not in gone]
+    if len(starts) > _FEW_GAPS:
+        return False
+    for start in starts:
+        end = next(at for at in range(start, len(pieces) + 1) if at not in gone)
+        before, after = "".join(pieces[:start]), "".join(pieces[end:])
+        lost = "".join(pieces[start:end])
+        if _splits_letters(before, lost) or _splits_letters(lost, after):
+            return False
+    return True
+
+
+def _splits_letters(left: str, right: str) -> bool:
+    """Return whether a word goes on across the border; in scripts without case, that is unknown."""
+    before, after = left[-1:], right[:1]
+    return (before.islower() or before.isupper()) and after.islower()
+
+
 _MAX_CLOSED = 200
 """How many of the first fragments are tried as a premature end."""
 
@@ -432,7 +463,10 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
                 f"only the first {number} of {len(pieces)} fragments are there, closed by a"
                 " partial-JSON parser"
             )
-            return Relation(ArgumentsDamage.CUT, clause)
+            # An edit that shortens a text keeps the members after it.
+            keeps_all = len([*leaves(text)]) == len([*leaves(whole)])
+            at_word = not _splits_letters(whole[:end], whole[end:])
+            return Relation(ArgumentsDamage.CUT, clause, like_edit=keeps_all and at_word)
     return None
 
 
@@ -462,27 +496,31 @@ def _close_string(text: str) -> str:
 def _trimmed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
     """Return whether `text` is the fragments without the white space at their ends.
 
-    White space elsewhere distinguishes this from a text with all white space removed. If there is
-    none, joined words in a text do: nobody does that on purpose.
+    White space elsewhere distinguishes this from a text with all white space removed, and words
+    that run together from white space that somebody tidied up. If there is no white space left,
+    many joined words in a text do: nobody does that on purpose.
     """
     repeated = parse(text)
     if repeated.error:
         return None
-    spaced = any(" " in each.strip() for each in leaves(text))
     delivered = parse(whole)
+    words, left = (sum(len(each.split()) for each in leaves(one)) for one in (whole, text))
+    spaced = any(" " in each.strip() for each in leaves(text))
     glued = max((len(_GLUED.findall(each)) for each in leaves(whole)), default=0)
-    if not spaced and glued < _FEW_WORDS:
+    if words == left or not (spaced or glued >= _FEW_WORDS):
         return None
     for strip in (str.strip, str.lstrip, str.rstrip):
         joined = parse("".join(map(strip, pieces)))
         if not joined.error and joined.value == repeated.value != delivered.value:
-            if spaced:
+            if spaced and words - left >= _JOINED:
                 clause = "the white space at the ends of fragments is missing, and no other"
                 return Relation(ArgumentsDamage.TRIMMED, clause)
             return Relation(ArgumentsDamage.GLUED, "words run together where fragments meet")
     return None
 
 
+_JOINED = 2
+"""One space that is missing may have been taken out on purpose."""
 _GLUED = re.compile(r"(?<=[^\W\d_]) (?=[^\W\d_])")
 """White space between two words."""
 _FEW_WORDS = 3
@@ -540,8 +578,7 @@ def _decoded(original: DeliveredCall, repetition: RepeatedCall) -> Relation | No
 def misdecoded(one: str, other: str) -> bool:
     """Return whether `other` is `one`, decoded chunk by chunk or with another encoding than UTF-8.
 
-    An application that removes all non-ASCII characters, or all emoji, does so on purpose. A
-    decoder that is fed read by read loses only the characters that a read cuts.
+    Characters that are only missing prove nothing: in many scripts, every edit takes out some.
     """
     if one.isascii():
         return False
@@ -551,8 +588,7 @@ def misdecoded(one: str, other: str) -> bool:
     if "\ufffd" in other and "\ufffd" not in one:
         parts = [re.escape(part) for part in re.split("\ufffd+", other)]
         return re.fullmatch("[^\x00-\x7f]+".join(parts), one, re.DOTALL) is not None
-    # A decoder loses some occurrences of a character and keeps others.
-    return any(character in other for character in missing_characters(one, other))
+    return False
 
 
 def missing_characters(one: str, other: str) -> Counter[str]:

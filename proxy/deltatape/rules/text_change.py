@@ -11,7 +11,7 @@ Everything is linear in the length of the texts.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from deltatape.model.digest import MAX_CONTENT
@@ -24,6 +24,8 @@ _FEW = 3
 """From this number of fragments on, one may be missing; of two, only where a word is cut."""
 _LEAST = 3
 """How many characters distinguish two texts reliably."""
+_LEAST_LENGTH = 2
+"""Shorter fragments, on average, are characters: their borders prove nothing."""
 _ROUND = 10
 """Texts are cut to lengths that are a multiple of this, or a power of two."""
 _MARKUP = re.compile(r"[<>\[\]{}`*#|_\\~\u3010\u3011]|^\s*\n|\n\s*$|[A-Z]{3}")
@@ -36,7 +38,7 @@ _REPLACED = "\ufffd"
 _REPLACED_RUN = re.compile(f"{_REPLACED}+")
 _SPACE = re.compile(r"\s+")
 _MEETING = "\0"
-_RUNS_TOGETHER = re.compile(r"[^\W\d_](?=\0*\s)(?=\s*\0)[\s\0]+(?=[^\W\d_])")
+_RUNS_TOGETHER = re.compile(r"([^\W\d_])(?=\0*\s)(?=\s*\0)[\s\0]+(?=([^\W\d_]))")
 """White space between letters, where fragments meet."""
 _RUN_TOGETHER = 4
 """This many words that run together are not a name, a number or code."""
@@ -66,6 +68,11 @@ class _Text:
     @property
     def starts(self) -> tuple[int, ...]:
         return (0, *self.ends[:-1])
+
+    @property
+    def by_letters(self) -> bool:
+        """Return whether there are borders of fragments wherever somebody may edit the text."""
+        return len(self.whole) < _LEAST_LENGTH * len(self.pieces)
 
     def nth(self, first: int, last: int) -> str:
         """Name the fragments from `first` to `last` in a message."""
@@ -98,13 +105,17 @@ def text_change(
     if _without_space(original) == _without_space(repeated):
         return _trimmed(text, repeated)
     found = _recoded(text, repeated) or _doubled(text, repeated)
-    if found is None and len(text.pieces) > 1:
-        found = (
-            _one_end(text, repeated, repetition)
-            or _one_gap(text, repeated)
-            or _one_more(text, repeated)
-        )
-        found = found or _swapped(text, repeated) or _several_fragments(text, repeated)
+    if found is not None or len(text.pieces) == 1:
+        return found
+    found = _one_end(text, repeated, repetition)
+    if found is not None and found.where != "last":
+        return found
+    found = found or _one_gap(text, repeated) or _one_more(text, repeated)
+    found = found or _swapped(text, repeated)
+    if found is None:
+        return _several_fragments(text, repeated)
+    if text.by_letters:
+        return replace(found, confidence=Confidence.POSSIBLE, excluded=())
     return found
 
 
@@ -208,7 +219,11 @@ def _is_with_gaps(parts: Sequence[str], original: str) -> bool:
 
 
 def _dropped_characters(text: _Text, repeated: str) -> TextChange | None:
-    """Detect missing non-ASCII characters, as after chunk-by-chunk decoding that ignores errors."""
+    """Detect missing non-ASCII characters, as after chunk-by-chunk decoding that ignores errors.
+
+    A decoder loses single characters, and an edit mostly more than one in a row. Which ones a read
+    cut, the tape shows; the application may have read in other chunks than the recorder.
+    """
     original, at, lost = text.whole, 0, []
     for place, character in enumerate(original):
         if at < len(repeated) and repeated[at] == character:
@@ -220,16 +235,13 @@ def _dropped_characters(text: _Text, repeated: str) -> TextChange | None:
     if at < len(repeated) or not lost:
         return None
     missing = {original[place] for place in lost}
-    letters = {each for each in missing if each.isalpha()}
     kept = missing & set(repeated)
-    others = any(each.isalpha() and not each.isascii() for each in repeated)
-    torn = all(_piece_at(text, place) in text.torn for place in lost)
     clause = (
         "without the characters"
         f" {', '.join(map(_quoted, dict.fromkeys(original[place] for place in lost[:8])))},"
         f" near {_excerpt_around(original, lost[0])}"
     )
-    if torn:
+    if all(_piece_at(text, place) in text.torn for place in lost):
         return _encoding(
             clause,
             Excluded(
@@ -238,15 +250,15 @@ def _dropped_characters(text: _Text, repeated: str) -> TextChange | None:
                 + (", and the same characters are kept elsewhere" if kept else ""),
             ),
         )
-    if not (kept or (letters and others)):
+    if not kept or any(other - one == 1 for one, other in pairwise(lost)):
         return None
-    because = (
-        f"{_quoted(min(kept))} is kept elsewhere in the same text"
-        if kept
-        else "other letters of this kind are kept"
+    if len(lost) == 1:
+        return _encoding(clause, confidence=Confidence.POSSIBLE)
+    excluded = (
+        Excluded("the app filters characters", f"{_quoted(min(kept))} is kept elsewhere"),
+        Excluded("somebody edited the text", f"{len(lost)} single characters are missing"),
     )
-    excluded = Excluded("the app filters characters", because)
-    return _encoding(clause, excluded, confidence=Confidence.LIKELY)
+    return _encoding(clause, *excluded, confidence=Confidence.LIKELY)
 
 
 def _piece_at(text: _Text, place: int) -> int:
@@ -505,15 +517,17 @@ def _one_gap(text: _Text, repeated: str) -> TextChange | None:
         lost = original[start : start + less]
         if not _has_word(lost) or _MARKUP.search(lost):
             return None
-        inside = _splits_word(original[:start], lost) or _splits_word(
-            lost, original[start + less :]
-        )
+        begins = _splits_word(original[:start], lost)
+        ends = _splits_word(lost, original[start + less :])
+        inside = begins or ends
         if not inside and (last > first or len(text.pieces) < _FEW):
             return None
         because = (
             "the missing text begins or ends inside a word, exactly where delivered fragments do"
         )
-        confidence = Confidence.PROVEN if last == first else Confidence.LIKELY
+        # What is left of both sides may be a word: somebody took a part out of another one.
+        alone = last == first and not (begins and ends)
+        confidence = Confidence.PROVEN if alone else Confidence.LIKELY
         return TextChange(
             damage=TextDamage.LOST,
             clause=f"without {text.nth(first, last)}: {_excerpt_around(repeated, start)}",
@@ -580,7 +594,7 @@ def _several_fragments(text: _Text, repeated: str) -> TextChange | None:
     inside = [place for place in words if _is_inside_word(text, place)]
     if lost in ([*range(0, len(text.pieces), 2)], [*range(1, len(text.pieces), 2)]):
         because = "every second fragment is missing"
-    elif lost and (len(words) > len(text.pieces) / 2 or not inside):
+    elif text.by_letters or (lost and (len(words) > len(text.pieces) / 2 or not inside)):
         return None
     else:
         what = "missing" if lost else "doubled"
@@ -627,7 +641,9 @@ def _trimmed(text: _Text, repeated: str) -> TextChange | None:
     how = next((how for whole, how in made if whole == repeated), None)
     if how is None or ("\n" in text.whole and "\n" not in repeated):
         return None
-    meetings = len(_RUNS_TOGETHER.findall(_MEETING.join(text.pieces)))
+    between = _RUNS_TOGETHER.findall(_MEETING.join(text.pieces))
+    # Chinese has no spaces, and some take out those around a Latin word.
+    meetings = sum(all(each.lower() != each.upper() for each in both) for both in between)
     joined = min(meetings, len(text.whole.split()) - len(repeated.split()))
     kept = len(repeated.split()) > 1
     if joined < (_FEW - 1 if kept else _RUN_TOGETHER):
