@@ -47,6 +47,33 @@ def test_the_status_is_the_finish_reason(status: str) -> None:
     assert (reply.finish_reason_raw, reply.terminated) == (status, True)
 
 
+def test_items_stand_where_their_index_says() -> None:
+    first, second = message(item_id="msg_0"), message(item_id="msg_1")
+    reply = reply_to(
+        created(),
+        added(second, 1),
+        say("second", 1),
+        added(first, 0),
+        part("output_text.delta", 0, "msg_0", content_index=0, delta="first "),
+        *call(index=3, number=2),
+        *call(index=2, number=1),
+    )
+    assert reply.text == "first second"
+    assert [each.id for each in reply.tool_calls] == ["call_1", "call_2"]
+
+
+def test_items_that_share_an_index_stand_as_they_came() -> None:
+    reply = reply_to(created(), *call(index=0, number=2), *call(index=0, number=1))
+    assert [each.id for each in reply.tool_calls] == ["call_2", "call_1"]
+
+
+def test_parts_stand_where_their_index_says() -> None:
+    spoken = (created(), added(message()), say("world", content=1), say("hello ", content=0))
+    assert reply_to(*spoken).text == "hello world"
+    whole = message("hello ", "world")
+    assert codes(*spoken, done(whole), ended(whole)) == []
+
+
 def test_the_detail_of_an_incomplete_response_is_kept() -> None:
     end = ended(status="incomplete", incomplete_details={"reason": "content_filter"})
     assert reply_to(*SPOKEN, end).choices[0].finish_detail == "content_filter"

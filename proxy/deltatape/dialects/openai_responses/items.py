@@ -253,7 +253,7 @@ class ItemTexts:
         differing: list[WholeText] = []
         for stream in dict.fromkeys((*self._parts, *self._wholes)):
             parts = self._parts.get(stream, {})
-            streamed = [piece for part in parts.values() for piece in part]
+            streamed = [piece for index in sorted(parts) for piece in parts[index]]
             settled, against = _settle(stream[1], streamed, self._wholes.get(stream, ()))
             pieces += settled
             differing += against
@@ -683,14 +683,24 @@ class OutputItems:
                 call.note("listed", "T015", detail, event.data, event)
 
     def settle(self) -> None:
-        """Settle arguments and texts of all items. Call once, at the end."""
-        for item in self._all:
+        """Settle arguments and texts of all items, in their order. Call once, at the end."""
+        items = self._in_order()
+        places = {id(item.call): place for place, item in enumerate(items)}
+        self._choice.calls.sort(key=lambda call: places[id(call)])
+        for item in items:
             self._choice.add_fragments(item.settle(resumed=self.resumed))
             if item.kind == REASONING:
                 identifier = next(iter(item.ids), None)
                 thought = Thought(signature=item.encrypted, id=identifier)
                 self._choice.thoughts.append(thought)
         self._drop_copies()
+
+    def _in_order(self) -> Sequence[ItemDraft]:
+        """Return the items by index, or as they came where indexes are missing or repeated."""
+        indexes = [item.index for item in self._all if item.index is not None]
+        if len(frozenset(indexes)) < len(self._all):
+            return self._all
+        return sorted(self._all, key=lambda item: item.index or 0)
 
     def _drop_copies(self) -> None:
         """Drop calls that repeat an earlier one with its id, unless a final response lists them."""
