@@ -141,6 +141,18 @@ def test_calls_under_a_normal_end_are_reported(wanted: object) -> None:
     assert finding.message == "the finish reason is 'stop', but the reply has 1 tool call"
 
 
+def test_calls_without_any_finish_reason_are_reported() -> None:
+    finding = one(pasted(*call()), "S002")
+    assert finding.message == (
+        "no finish reason came before the terminal event, and the reply has 1 tool call"
+    )
+    assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
+    assert not found(pasted(TEXT), "S002")
+    assert codes(pasted(*call(), done=False)) == ["S001"]
+    assert not found(replace(pasted(*call()), end=None, open=True), "S002")
+    assert not found(pasted(*call(), {"error": {"message": "overloaded"}}), "S002")
+
+
 def test_a_forced_tool_ends_with_stop_by_right() -> None:
     request = asks(USER, tool_choice=NAMED)
     assert not found(pasted(*call(), FINISH_TEXT, request=request), "S002")

@@ -101,22 +101,30 @@ _FREE_CHOICES = frozenset({None, "auto", "required"})
 
 @exchange_rule("S002", "finish-reason-mismatch", Severity.ERROR)
 def finish_reason_mismatch(context: RuleContext) -> Iterator[Claim]:
-    """Report a finish reason that contradicts the calls in the answer."""
+    """Report a finish reason that contradicts the calls in the answer, or is missing."""
     request = context.request
     if not context.reply.tool_word:
         return
     if request.tool_choice not in _FREE_CHOICES:
         return
-    for choice in context.reply.choices:
-        if finish_of(choice) is not FinishMeaning.STOP or not _count_calls(choice):
+    reply, is_open = context.reply, context.exchange.open
+    ended = reply.terminated and reply.error is None and not is_open
+    for choice in reply.choices:
+        if not _count_calls(choice) or _said_tools(context, choice):
             continue
-        if _said_tools(context, choice):
+        severity = None
+        if finish_of(choice) is FinishMeaning.STOP:
+            said = f"the finish reason is {choice.finish_reason_raw!r}, but"
+        elif ended and choice.finish_reason_raw is None:
+            said, severity = (
+                "no finish reason came before the terminal event, and",
+                Severity.WARNING,
+            )
+        else:
             continue
         yield Claim(
-            message=(
-                f"the finish reason is {choice.finish_reason_raw!r}, but the reply has"
-                f" {count(_count_calls(choice), 'tool call')}"
-            ),
+            message=f"{said} the reply has {count(_count_calls(choice), 'tool call')}",
+            severity=severity,
             hint="in the client, run the delivered calls, whatever the finish reason is",
             blame=Blame.UPSTREAM,
             confidence=context.seen,

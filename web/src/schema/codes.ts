@@ -17,7 +17,7 @@ export const CODES: Record<string, About> = {
   W009: {"name":"bad-content-coding","severity":"error","group":"The wire","says":"The body cannot be decompressed, or only partly."},
   W010: {"name":"corrupt-message","severity":"error","group":"The wire","says":"The body has bytes that belong to no message, or a corrupt message."},
   S001: {"name":"no-terminal-event","severity":"error","group":"The stream","says":"The terminal event never came."},
-  S002: {"name":"finish-reason-mismatch","severity":"error","group":"The stream","says":"The reply has tool calls, and its finish reason says that it has none."},
+  S002: {"name":"finish-reason-mismatch","severity":"error","group":"The stream","says":"The reply has tool calls, and its finish reason says that it has none, or is missing."},
   S003: {"name":"finish-without-calls","severity":"error","group":"The stream","says":"The finish reason announces tool calls, and there are none."},
   S004: {"name":"repeated-finish","severity":"warning","group":"The stream","says":"A reply has more than one finish reason."},
   S005: {"name":"error-event","severity":"error","group":"The stream","says":"An error, as an event of the stream or as the whole answer."},
