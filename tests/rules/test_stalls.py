@@ -103,6 +103,9 @@ def test_silence_is_proven_only_while_the_recorder_watched() -> None:
     assert finding.blame is None
     stopped = replace(crashed, stopped_ns=20_000 * MS)
     assert "19.9 s" in one(stopped, "D001").message
+    all_the_time = replace(crashed, idle_ns=idle_times(100, 20_000))
+    finding = one(all_the_time, "D001")
+    assert (finding.severity, finding.blame) == (Severity.ERROR, None)
 
 
 def test_what_goes_on_is_told_while_it_goes_on() -> None:
