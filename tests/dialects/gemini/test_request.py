@@ -86,6 +86,19 @@ def test_tools_are_read_with_schemas_of_either_form(key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ({"computerUse": {"environment": "ENVIRONMENT_BROWSER"}}, True),
+        ({"computer_use": {}}, True),
+        ({"googleSearch": {}}, False),
+    ],
+)
+def test_the_use_of_a_computer_brings_functions_of_its_own(tool: object, expected: object) -> None:
+    found = asked(tools=[{"functionDeclarations": [{"name": "f"}]}, tool])
+    assert found.tools_elsewhere is expected
+
+
+@pytest.mark.parametrize(
     ("config", "choice"),
     [
         ({"mode": "AUTO"}, "auto"),

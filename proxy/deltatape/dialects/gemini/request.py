@@ -60,6 +60,7 @@ def read_request(body: bytes, path: str) -> RequestSummary:
         model=model,
         stream=method_of(path) == "streamGenerateContent",
         tools=tuple(_tools(request)),
+        tools_elsewhere=_has_predefined(request),
         tool_choice=_tool_choice(request),
         history=(*_opening(request, source), *found.entries),
         answer=_answer(request),
@@ -106,6 +107,11 @@ def _tools(request: Mapping[str, object]) -> Iterator[ToolSpec]:
             name = get_str(declaration, "name")
             if name is not None:
                 yield ToolSpec(name=name, parameters=_parameters(declaration))
+
+
+def _has_predefined(request: Mapping[str, object]) -> bool:
+    """Return whether a tool brings functions that the request does not list, such as `click_at`."""
+    return any(_spelled(tool, "computerUse") in tool for tool in get_objects(request, "tools"))
 
 
 def _parameters(declaration: Mapping[str, object]) -> Mapping[str, object] | None:
