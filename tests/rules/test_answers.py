@@ -330,6 +330,28 @@ def test_responses_ask_for_a_format_of_their_text() -> None:
     assert "S013" not in responses.codes(*events, request=free)
 
 
+def preamble_and(text: str) -> list[tuple[object, ...]]:
+    """Two messages, in each way in which they may arrive: in pieces, as items, all at once."""
+    first, last = responses.message("I look it up."), responses.message(text, item_id="msg_2")
+    pieces = [responses.say("I look "), responses.say("it up.")]
+    pieces += [responses.say(each, 1) for each in (text[:3], text[3:])]
+    start, end = responses.created(), responses.ended(first, last)
+    return [
+        (start, *pieces, end),
+        (start, responses.done(first), responses.done(last, 1), end),
+        (start, end),
+    ]
+
+
+def test_a_preamble_in_a_message_of_its_own_is_not_text_around_the_json() -> None:
+    wanted = {"type": "json_schema", "name": "c", "schema": SCHEMA, "strict": True}
+    request: dict[str, object] = {"model": "m", "input": "Hi", "text": {"format": wanted}}
+    for events in preamble_and('{"city":"Gent"}'):
+        assert "S013" not in responses.codes(*events, request=request)
+    for events in preamble_and('It is {"city":"Gent"}'):
+        assert "S013" in responses.codes(*events, request=request)
+
+
 @pytest.mark.parametrize("key", ["output_format", "output_config"])
 def test_messages_ask_for_a_format_in_two_places(key: str) -> None:
     wanted: dict[str, object] = {"type": "json_schema", "schema": SCHEMA}

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, takewhile
 from typing import NamedTuple
 
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
-from deltatape.model.reply import Channel, Choice
+from deltatape.model.reply import Channel, Choice, TextFragment
 from deltatape.model.request_summary import AnswerFormat
 from deltatape.printable import excerpt
 from deltatape.rules.context import Claim, RuleContext
@@ -304,7 +304,7 @@ def _is_answer(context: RuleContext, choice: Choice) -> bool:
 
 
 def _broken(context: RuleContext, choice: Choice, wanted: AnswerFormat) -> _Broken | None:
-    text = choice.text.strip()
+    text = _last_message(choice).strip()
     parsed = parse(text)
     if parsed.error is None:
         return _violation(context, wanted.schema, parsed.value, len(text))
@@ -317,6 +317,23 @@ def _broken(context: RuleContext, choice: Choice, wanted: AnswerFormat) -> _Brok
     if _holds_object(text):
         return _Broken("there is other text around the JSON", readable)
     return _Broken(f"the text is not JSON: {parsed.error}", Severity.ERROR)
+
+
+def _last_message(choice: Choice) -> str:
+    """Return the text of the last message: a preamble may be one of its own before it."""
+    pieces = [piece for piece in choice.pieces if piece.channel is Channel.TEXT]
+    last = _event(pieces[-1])
+    response = last.get("response", last)
+    if isinstance(response, dict) and "output" in response:
+        return pieces[-1].text  # where an event lists all messages, each is one piece
+    place = last.get("output_index")
+    own = takewhile(lambda piece: _event(piece).get("output_index") == place, reversed(pieces))
+    return choice.text if place is None else "".join([piece.text for piece in own][::-1])
+
+
+def _event(piece: TextFragment) -> Mapping[str, object]:
+    value = parse(piece.carrier.data).value
+    return value if isinstance(value, dict) else {}
 
 
 def _holds_object(text: str) -> bool:
