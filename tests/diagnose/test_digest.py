@@ -143,12 +143,37 @@ def test_an_answer_that_is_none_has_failed() -> None:
     assert not digest(replace(whole, reads=whole.reads[:1], end=None, open=True)).failed
 
 
-def test_how_long_to_wait_is_what_the_provider_says_in_seconds() -> None:
-    def waits(value: bytes) -> int:
-        return digest(timed((0.1, TEXT), headers=((b"Retry-After", value),))).wait_s
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ((), 0),
+        (((b"Retry-After", b"20"),), 20),
+        (((b"Retry-After", b"0.5"),), 0.5),
+        (((b"Retry-After", b"soon"),), 0),
+        (((b"retry-after-ms", b"450"), (b"Retry-After", b"1")), 0.45),
+        (((b"Retry-After", b"Sun, 22 Nov 2026 05:30:09 GMT"),), 8),
+        (((b"Retry-After", b"Sun, 22 Nov 2026 05:29:59 GMT"),), 0),
+    ],
+)
+def test_how_long_to_wait_is_what_the_provider_says(
+    headers: tuple[tuple[bytes, bytes], ...], wait_s: float
+) -> None:
+    exchange = timed((1.1, TEXT), headers=headers)
+    assert exchange.response is not None
+    began = replace(
+        exchange,
+        recorded_at="2026-11-22T05:30:00Z",
+        response=replace(exchange.response, t_ns=1_000_000_000),
+    )
+    assert digest(began).wait_s == wait_s
 
-    assert [waits(each) for each in (b"20", b"0", b"Sun, 22 Nov 2026 05:30:00 GMT")] == [20, 0, 0]
-    assert digest(pasted(TEXT)).wait_s == 0
+
+def test_a_date_says_nothing_where_the_time_of_the_recording_is_unknown() -> None:
+    exchange = timed((1.1, TEXT), headers=((b"Retry-After", b"Sun, 22 Nov 2026 05:30:09 GMT"),))
+    assert digest(replace(exchange, recorded_at="")).wait_s == 0
+
+
+def test_without_a_response_nothing_says_how_long_to_wait() -> None:
     assert digest(replace(pasted(TEXT), response=None)).wait_s == 0
 
 

@@ -178,7 +178,15 @@ def test_pauses_that_the_provider_asks_for_are_no_storm() -> None:
     tape = [replace(each, wait_s=10) for each in attempts(5, every_s=10.5)]
     assert not c008_findings(tape)
     assert c008_findings([replace(each, wait_s=11) for each in tape])
+    tape = [replace(each, wait_s=1) for each in attempts(5)]
+    assert not c008_findings(tape)
     assert c008_findings([*tape[:2], replace(tape[2], wait_s=0), *tape[3:]])
+
+
+def test_who_polls_a_server_with_long_pauses_is_no_storm() -> None:
+    assert not c008_findings(attempts(5, every_s=10))
+    assert not c008_findings(attempts(5, every_s=5))
+    assert c008_findings(attempts(5, every_s=4.5))
 
 
 def test_requests_side_by_side_are_no_retries() -> None:

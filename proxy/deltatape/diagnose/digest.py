@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime  # noqa: TID251 - they read no clock
 from functools import reduce
 from itertools import accumulate, chain, takewhile
 from operator import attrgetter, is_
@@ -15,7 +16,7 @@ from deltatape.diagnose.rebuild import Analysis, analyse
 from deltatape.diagnose.tool_server import read_talk
 from deltatape.model.app_names import CONTRACT, AppNames
 from deltatape.model.digest import MAX_CONTENT, DeliveredCall, Digest, HistoryMessage
-from deltatape.model.exchange import EndReason, Exchange, Tap, header
+from deltatape.model.exchange import EndReason, Exchange, Tap, header, wall_time
 from deltatape.model.reply import CallStatus, Channel, Choice, Reply, TextFragment, ToolCall
 from deltatape.model.request_summary import Message, RepeatedCall, RequestSummary
 from deltatape.model.rule_settings import DEFAULTS, Settings
@@ -36,7 +37,8 @@ _CUT = frozenset({FinishMeaning.LENGTH, FinishMeaning.FILTER})
 _USER = "user"
 _HTTP_ERROR = 400
 _DECODER = json.JSONDecoder(parse_int=str)
-_SECONDS = re.compile(rb"\d{1,6}")
+_NUMBER = re.compile(rb"\d{1,9}(?:\.\d{1,9})?")
+_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _data = attrgetter("data")
 _CONTINUES = 0x80
 """The upper bits of a UTF-8 continuation byte."""
@@ -356,9 +358,24 @@ def _small_talk(messages: Sequence[Message], settings: Settings) -> str:
     return small_talk(messages[-1].text, settings.small_talk_words, settings.small_talk)
 
 
-def _wait_s(exchange: Exchange) -> int:
-    found = header(exchange.response.headers, "retry-after") if exchange.response else None
-    return int(found) if found and _SECONDS.fullmatch(found) else 0
+def _wait_s(exchange: Exchange) -> float:
+    head = exchange.response
+    if head is None:
+        return 0
+    in_ms, after = (header(head.headers, name) or b"" for name in ("retry-after-ms", "retry-after"))
+    if _NUMBER.fullmatch(in_ms):
+        return float(in_ms) / 1000
+    if _NUMBER.fullmatch(after):
+        return float(after)
+    until, now = _moment(after), wall_time(exchange.recorded_at, head.t_ns)
+    return max((until - now).total_seconds(), 0) if until is not None and now is not None else 0
+
+
+def _moment(date: bytes) -> datetime | None:
+    try:
+        return datetime.strptime(date.decode("latin-1"), _DATE).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _is_failed(exchange: Exchange, reply: Reply) -> bool:

@@ -165,9 +165,9 @@ class Digest:
     """The status of the HTTP response, None if there was none."""
     error: str | None = None
     """See `Reply.error`."""
-    wait_s: int = 0
+    wait_s: float = 0
     """How long the client is to wait before it asks again, as `retry-after` says; 0: nothing is
-    said, or not in seconds."""
+    said."""
     small_talk: str = ""
     """The user's message that ends the history, if it is only small talk."""
     reply_id: str | None = None

@@ -75,6 +75,8 @@ _GROWTH = 1.3
 """The least factor by which a retry pause grows; clients add jitter."""
 _PAUSE_NS = 200_000_000
 """The least first pause that counts as waiting."""
+_POLLING_S = 5
+"""Who asks as rarely as that waits for a server that starts, or for a limit to be lifted."""
 
 
 @measured_turn_rule("C008", "retry-storm", Severity.WARNING)
@@ -84,7 +86,7 @@ def retry_storm(seen: SeenTurn) -> Iterator[Claim]:
     storm = _storm(turn, settings)
     if len(storm) < settings.retries or not _is_reported(len(storm), settings.retries):
         return
-    if _backs_off(storm) or _waits_as_requested(storm):
+    if _backs_off(storm) or _waits(storm):
         return
     first = storm[0]
     seconds = ((turn.digest.t_ns or 0) - (first.t_ns or 0)) / NS
@@ -115,12 +117,11 @@ def _storm(turn: Turn, settings: Settings) -> Sequence[Digest]:
     return storm[::-1]
 
 
-def _waits_as_requested(storm: Sequence[Digest]) -> bool:
-    """Return whether each pause is at least as long as the provider requested."""
-    pairs = itertools.pairwise(storm)
+def _waits(storm: Sequence[Digest]) -> bool:
+    """Return whether each pause is as long as the provider requested, or long anyway."""
     return all(
-        before.wait_s and (after.t_ns or 0) - (before.t_ns or 0) >= before.wait_s * NS
-        for before, after in pairs
+        (after.t_ns or 0) - (before.t_ns or 0) >= (before.wait_s or _POLLING_S) * NS
+        for before, after in itertools.pairwise(storm)
     )
 
 
