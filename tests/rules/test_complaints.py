@@ -70,6 +70,39 @@ def test_it_is_likely_if_the_text_speaks_of_arguments_and_else_only_possible() -
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.POSSIBLE)
 
 
+COMMAND = '{"cmd":"pytest -q"}'
+OTHERS = "agent/loop.py:88: ValueError: could not parse tool call arguments: Unterminated string"
+DOCUMENT = "`Invalid JSON input for tool NAME`: the model wrote arguments that are not JSON."
+OWN = "Invalid JSON input for tool bash: the text ends in the middle of a string"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "confidence"),
+    [
+        ("bash", OTHERS, Confidence.POSSIBLE),
+        ("read_file", DOCUMENT, Confidence.POSSIBLE),
+        ("book", OTHERS, Confidence.LIKELY),
+        ("bash", OWN, Confidence.LIKELY),
+        ("read_file", f"could not parse tool call c1: {GENERIC}", Confidence.LIKELY),
+        ("bash", f"JSON parsing failed: Text: {COMMAND}.", Confidence.LIKELY),
+        ("bash", f"bash: tests failed\n{OTHERS}", Confidence.POSSIBLE),
+    ],
+)
+def test_what_a_tool_ran_or_read_is_about_the_call_only_if_it_names_it(
+    name: str, text: str, confidence: Confidence
+) -> None:
+    said = assistant(("c1", name, COMMAND))
+    chunks: list[object] = [calls(entry(0, "c1", name=name, arguments=COMMAND)), FINISH]
+    (finding,) = errors(answered(said, text, chunks))
+    assert finding.confidence is confidence
+
+
+def test_what_the_application_prints_is_not_what_the_tool_read() -> None:
+    chunks = [calls(entry(0, "c1", name="bash", arguments=COMMAND)), FINISH]
+    (finding,) = errors(digests((asks(USER), chunks)), printed(1, OTHERS))
+    assert finding.confidence is Confidence.LIKELY
+
+
 NOTHING = [calls(entry(0, "c1", name="get", arguments="")), FINISH]
 SAME = [calls(entry(0, "c5", name="get", arguments="")), calls(entry(0, arguments="{}")), FINISH]
 UNREAD = assistant(("c1", "get", ""))
@@ -214,6 +247,16 @@ def test_calls_in_text_are_answered_by_the_user() -> None:
     assert not errors(digests((asks(USER), WRITTEN), (asks(USER, told), [])))
     assert not errors(digests((asks(USER), STRAY), (asks(USER, said, told), [])))
     assert not errors(digests((asks(said, told), [])))
+
+
+def test_what_the_user_says_of_a_call_in_text_is_not_what_the_tool_read() -> None:
+    written = '<tool>{"tool_name": "read_file", "arguments": {}}</tool>'
+    chunks = [choice({"content": written}), FINISH_TEXT]
+    told: dict[str, object] = user(f"Tool result:\n{OF_GO}")
+    (finding,) = errors(
+        digests((asks(USER), chunks), (asks(USER, assistant(text=written), told), []))
+    )
+    assert finding.confidence is Confidence.LIKELY
 
 
 def test_what_the_application_prints_is_about_the_reply_before() -> None:

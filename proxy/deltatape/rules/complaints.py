@@ -1,5 +1,6 @@
 """Errors of the application's parsers about calls that were delivered whole."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltatape.model.digest import DeliveredCall, ParserError, ParserErrorKind
@@ -9,10 +10,14 @@ from deltatape.model.turn import Complaint, Turn
 from deltatape.printable import count, excerpt
 from deltatape.rules._call_references import RequestSpans, against, call_label
 from deltatape.rules.context import Claim
+from deltatape.rules.parser_errors import in_message
 from deltatape.rules.repeated import SiblingCalls, relation
 from deltatape.rules.rule import turn_rule
+from deltatape.rules.tool_results import returns_anything
 from deltatape.wire.json_value import parse
 
+_WORD = re.compile(r"[\w.:-]*\w")
+"""A word that may be an id or the name of a tool."""
 _WHOLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
 
 
@@ -79,7 +84,7 @@ def app_error_in_history(turn: Turn) -> Iterator[Claim]:
         first = complaint.about[0]
         if id(first.reply) not in siblings:
             siblings[id(first.reply)] = SiblingCalls(first.reply.calls)
-        confidence = _confidence(complaint, siblings[id(first.reply)])
+        confidence = _confidence(complaint, siblings[id(first.reply)], turn)
         delivered_nothing = is_of_nothing(error, [each.call for each in complaint.about])
         yield Claim(
             message=_message(complaint),
@@ -117,12 +122,35 @@ _SEVERITIES = {
 }
 
 
-def _confidence(complaint: Complaint, siblings: SiblingCalls) -> Confidence:
+def _confidence(complaint: Complaint, siblings: SiblingCalls, turn: Turn) -> Confidence:
     if _is_torn(complaint, siblings):
         return Confidence.PROVEN
     calls = [each.call for each in complaint.about]
     likely = is_untrue_of_call(complaint.error, calls, unread=bool(complaint.unread))
-    return Confidence.LIKELY if likely and complaint.sure else Confidence.POSSIBLE
+    likely &= complaint.sure and not _may_be_output(complaint, turn)
+    return Confidence.LIKELY if likely else Confidence.POSSIBLE
+
+
+def _may_be_output(complaint: Complaint, turn: Turn) -> bool:
+    """Return whether the error may be what a tool ran or read: a test's output, a page, a log."""
+    if complaint.logged or complaint.unread:
+        return False
+    results = [message for message in turn.digest.history if message.call_id]
+    for call in (each.call for each in complaint.about if returns_anything(each.call)):
+        texts = [each.content for each in results if each.call_id in call.answers_to]
+        if texts and not any(_mentions(text, call) for text in texts):
+            return True
+    return False
+
+
+def _mentions(content: str, call: DeliveredCall) -> bool:
+    """Return whether a result has its call's id or arguments, or the tool's name at the error."""
+    if call.arguments and call.arguments in content:
+        return True
+    if not set(_WORD.findall(content)).isdisjoint(call.ids):
+        return True
+    lines = (line for line in content.splitlines() if in_message(line) is not None)
+    return any(call.name in _WORD.findall(line) for line in lines)
 
 
 def _is_torn(complaint: Complaint, siblings: SiblingCalls) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from deltatape.model.digest import HistoryMessage
+from deltatape.model.digest import DeliveredCall, HistoryMessage
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.model.turn import MissingResult, OrphanResult, Turn
@@ -197,7 +197,8 @@ _VAGUE = re.compile(r"undefined|NaN")
 """Texts that tools without a result, and calculators, return on purpose."""
 _RUNS_CODE = re.compile(
     r"code|python|javascript|node|ruby|eval|exec|run|shell|bash|repl|interpret|script|notebook"
-    r"|jupyter|terminal|command|console|sandbox|sql|query|read|file|fetch|open|http|curl|cat\b",
+    r"|jupyter|terminal|command|console|sandbox|sql|query|read|file|fetch|open|http|curl|cat\b"
+    r"|grep|pytest|logs|docs|brows|crawl|scrap",
     re.IGNORECASE,
 )
 """Names of tools whose results may be any foreign text."""
@@ -295,6 +296,9 @@ def _delivered(turn: Turn, call_id: str) -> RepeatedCall | None:
 
 def _may_be_output(call: RepeatedCall, text: str) -> bool:
     """Return whether the tool may have found this very text, or run code that prints it."""
-    if _RUNS_CODE.search(call.name or "") or _CODE.search(call.arguments):
-        return True
-    return text in call.arguments
+    return returns_anything(call) or text in call.arguments
+
+
+def returns_anything(call: DeliveredCall | RepeatedCall) -> bool:
+    """Return whether the tool may run or read something, so that its result may be any text."""
+    return bool(_RUNS_CODE.search(call.name or "") or _CODE.search(call.arguments))
