@@ -352,9 +352,29 @@ def test_a_call_without_its_end_in_a_reply_that_ended_as_it_should() -> None:
     assert not ran(cut("{}", chunks=NOTHING, end=FINISH))
 
 
-@pytest.mark.parametrize("arguments", ["{}", MADE])
-def test_a_call_without_any_argument_that_was_run_all_the_same(arguments: str) -> None:
-    assert len(ran(cut(arguments, chunks=NOTHING))) == 1
+@pytest.mark.parametrize(
+    "tape",
+    [
+        cut("{}", chunks=NOTHING),
+        cut(MADE, chunks=NOTHING),
+        cut("{}"),
+        cut("{}", "La llamada se interrumpi\u00f3: la respuesta se cort\u00f3."),
+        cut("{}", "The user is asked for the text and answers: Dear Ann."),
+    ],
+)
+def test_arguments_that_have_nothing_of_the_delivered_ones_may_be_a_placeholder(
+    tape: list[Digest],
+) -> None:
+    (finding,) = ran(tape)
+    assert finding.message.endswith(": it may have run the call")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert not finding.excluded
+
+
+@pytest.mark.parametrize("arguments", [MADE, '{"text": ""}', '{"text": "Dear Ann"}'])
+def test_arguments_made_of_the_delivered_ones_are_a_guess(arguments: str) -> None:
+    (finding,) = ran(cut(arguments))
+    assert finding.confidence is Confidence.LIKELY
 
 
 @pytest.mark.parametrize(

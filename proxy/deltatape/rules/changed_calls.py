@@ -276,6 +276,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 """Words of a result which says that nothing was run: better too many than too few."""
+_WORD = re.compile(r"\w+")
 
 
 @turn_rule("C016", "broken-call-executed", Severity.ERROR)
@@ -308,22 +309,26 @@ def _run_anyway(
     if reply.limited:
         ended = "hit the output limit"
     shown = excerpt(again.arguments, 80)
+    said = excerpt(result.content, 60)
+    guessed = _holds_some(call, again)
     return Claim(
         message=f"{call_label(call, reply)} {ended} in the middle of its arguments; the app"
-        f" completed them to {shown} and ran the call",
+        + (
+            f" completed them to {shown} and ran the call"
+            if guessed
+            else f" repeats it with {shown} and the result {said!r}: it may have run the call"
+        ),
         hint=(
             f"return an error for a call that was cut, or {_AGAIN[reply.limited]}; never run"
             " repaired JSON"
         ),
         blame=Blame.APP,
-        confidence=Confidence.LIKELY,
+        confidence=Confidence.LIKELY if guessed else Confidence.POSSIBLE,
+        severity=None if guessed else Severity.WARNING,
         evidence=again.arguments,
         against=against(call, reply, RequestSpans(turn.digest).of(again)),
         excluded=(
-            Excluded(
-                "the app answered the call with an error",
-                f"its result is {excerpt(result.content, 60)!r}",
-            ),
+            Excluded("the app answered the call with an error", f"its result is {said!r}"),
             Excluded(
                 "another attempt delivered the complete call",
                 (
@@ -331,8 +336,19 @@ def _run_anyway(
                     " id of the cut one"
                 ),
             ),
-        ),
+        )
+        if guessed
+        else (),
     )
+
+
+def _holds_some(call: DeliveredCall, again: RepeatedCall) -> bool:
+    """Return whether the arguments were made of what was delivered.
+
+    Others, `{}` mostly, stand in its place where an API requires valid JSON: whether the result is
+    an error then depends on its words, which may be of any language.
+    """
+    return not set(_WORD.findall(call.arguments)).isdisjoint(_WORD.findall(again.arguments))
 
 
 def _broken(found: Continuation) -> Iterator[tuple[Digest, DeliveredCall]]:
