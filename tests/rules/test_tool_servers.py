@@ -86,6 +86,14 @@ def changed(
     ]
 
 
+FRAGMENT_LOST = [
+    LIST,
+    chat(*weather_call('{"city":"Ge', "nt", '"}'), FINISH),
+    served(city("Ge"), ANSWER),
+    told(ANSWER),
+]
+
+
 @pytest.mark.parametrize(
     ("exchanges", "confidence", "severity"),
     [
@@ -93,8 +101,10 @@ def changed(
         (changed(city("Olá"), city("OlÃ¡")), Confidence.PROVEN, Severity.ERROR),
         (witnesses("{}"), Confidence.PROVEN, Severity.ERROR),
         (changed(GENT, "{}"), Confidence.POSSIBLE, Severity.WARNING),
-        (witnesses(city("Bruges")), Confidence.LIKELY, Severity.WARNING),
-        (changed('{"days":3}', '{"days":5}'), Confidence.LIKELY, Severity.WARNING),
+        (witnesses(city("Bruges")), Confidence.POSSIBLE, Severity.WARNING),
+        (changed('{"days":500}', '{"days":100}'), Confidence.POSSIBLE, Severity.WARNING),
+        (changed(city("next Monday"), city("2026-11-30")), Confidence.POSSIBLE, Severity.WARNING),
+        (FRAGMENT_LOST, Confidence.LIKELY, Severity.WARNING),
         (
             changed('{"city":"Gent","days":3}', GENT, needs=["days"]),
             Confidence.POSSIBLE,
@@ -155,7 +165,7 @@ def test_a_tool_that_no_server_has_is_not_compared(findings: Findings) -> None:
 def test_a_call_of_a_tool_that_no_server_has_explains_no_question(findings: Findings) -> None:
     other = chat(*weather_call(city("Bruges"), name="forget_weather"), FINISH)
     found = findings.one([other, *witnesses(city("Bruges"))])
-    assert (found.code, found.confidence) == ("C023", Confidence.LIKELY)
+    assert found.code == "C023"
 
 
 def two(*asked: ScriptedExchange, texts: tuple[str, str]) -> list[ScriptedExchange]:
@@ -175,14 +185,17 @@ def test_two_other_questions_are_nobodys(findings: Findings) -> None:
     assert findings([LIST, ONE_CALL, *asked, told("The tool is not available.")]) == []
 
 
-@pytest.mark.parametrize("history", ["Sunny, 25 degrees", '{"temperature": 25}'])
-def test_a_result_without_a_question_is_the_apps(findings: Findings, history: str) -> None:
+@pytest.mark.parametrize(
+    "history", ["Sunny, 25 degrees", '{"temperature": 25}', "Der Nutzer lehnt diesen Aufruf ab."]
+)
+def test_a_result_without_a_question_may_be_meant_so(findings: Findings, history: str) -> None:
     found = findings.one(not_asked(history))
     assert (found.code, found.blame, found.confidence) == (
         "C024",
         Blame.APP,
-        Confidence.LIKELY,
+        Confidence.POSSIBLE,
     )
+    assert found.severity is Severity.WARNING
 
 
 @pytest.mark.parametrize("history", ["", " ", "Error: no connection", "Denied by policy"])
@@ -202,7 +215,8 @@ def test_a_call_without_a_result_is_silent(findings: Findings) -> None:
     ("exchanges", "confidence"),
     [
         (answered(ANSWER, ""), Confidence.LIKELY),
-        (answered(ANSWER, "Sunny and warm"), Confidence.LIKELY),
+        (answered(ANSWER, "Sunny and warm"), Confidence.POSSIBLE),
+        (answered("sunny and warm today", "zonnig en warm vandaag"), Confidence.POSSIBLE),
         (answered("Olá, Málaga", "OlÃ¡, MÃ¡laga"), Confidence.PROVEN),
         (
             two(

@@ -26,9 +26,12 @@ from deltatape.rules.repeated import (
     ABSENT,
     CLEAN,
     Difference,
+    Relation,
+    SiblingCalls,
     differences,
     first_difference,
     misdecoded,
+    relation,
 )
 from deltatape.rules.rule import read_back_rule
 from deltatape.wire.json_value import parse
@@ -143,14 +146,33 @@ def _graded_change(
     )
     if not as_asked:
         return ClaimGrade(served.arguments, _HINT, Confidence.POSSIBLE, severity=Severity.WARNING)
+    related = _related(read_back, call.delivered, served)
+    if related is None:
+        return ClaimGrade(
+            f"{served.arguments}: the app may change values on purpose",
+            _HINT,
+            Confidence.POSSIBLE,
+            severity=Severity.WARNING,
+        )
     told = Excluded(
         "a person or a hook edited the call",
-        "the history tells the model that its call ran as it was made, and no text of it says"
-        " otherwise",
+        f"{related.clause}, and the history tells the model that its call ran as it was made",
     )
     return ClaimGrade(
         served.arguments, _HINT, Confidence.LIKELY, (told,), severity=Severity.WARNING
     )
+
+
+def _related(read_back: ReadBack, call: DeliveredCall, served: ServedCall) -> Relation | None:
+    """Return how the arguments derive from the fragments of the reply, written as models do."""
+    siblings = SiblingCalls(read_back.reply.calls)
+    compact = json.dumps(parse(served.arguments).value, ensure_ascii=False, separators=(",", ":"))
+    written = (
+        RepeatedCall(id=None, name=served.name, arguments=text)
+        for text in (compact, served.arguments)
+    )
+    found = (relation(call, each, siblings) for each in written)
+    return next((each for each in found if each is not None), None)
 
 
 def _own_words(read_back: ReadBack, served: ServedCall) -> Iterator[str]:
@@ -229,23 +251,10 @@ def tool_server_not_asked(read_back: ReadBack) -> Iterator[Claim]:
             f" tool server on the tape was asked for {each.tool}",
             ClaimGrade(
                 result.content,
-                "find where the app answers the call without the tool server: a stub, a tool of the"
-                " same name, a result kept from elsewhere",
-                Confidence.LIKELY,
-                (
-                    Excluded(
-                        "a person or a filter denied the call, or it could not run",
-                        "the result does not say so",
-                    ),
-                    Excluded(
-                        "the app remembers the answer",
-                        "no server on the tape was asked for the same before",
-                    ),
-                    Excluded(
-                        "the server is not taped",
-                        f"a server with {each.tool} was on the tape before the call",
-                    ),
-                ),
+                "if this is not intended: find where the app answers the call without the tool"
+                " server: a stub, a tool of the same name, a result kept from elsewhere",
+                Confidence.POSSIBLE,
+                severity=Severity.WARNING,
             ),
         )
 
@@ -372,15 +381,14 @@ def _graded_result(
         )
     if len(whole) > _SHORT or not read_back.latest or _REMARK.search(content):
         return None
-    shortened = Excluded(
-        "the app shortens, summarises or rewrites results",
-        f"the answer has only {count(len(whole), 'character')}, and hardly a word of it is left",
-    )
+    if content.strip():
+        return ClaimGrade(content, _CONTENT, Confidence.POSSIBLE, severity=Severity.WARNING)
     replaced = Excluded(
-        "somebody denied the result, or it was left out to save space",
-        "it is the latest result, and nothing in its place says so",
+        "the app shortens results, or leaves them out to save space",
+        f"it is the latest result, the answer has only {count(len(whole), 'character')}, and"
+        " nothing stands in its place",
     )
-    return ClaimGrade(content or "(empty)", _CONTENT, Confidence.LIKELY, (shortened, replaced))
+    return ClaimGrade("(empty)", _CONTENT, Confidence.LIKELY, (replaced,))
 
 
 # The server's own failures.
