@@ -51,13 +51,13 @@ def test_one_of_two_calls_of_different_tools_may_have_been_denied(
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
-def test_only_the_last_of_two_calls_of_a_tool_speaks_against_a_choice() -> None:
+def test_only_the_last_of_two_calls_of_a_tool_that_looks_up_speaks_against_a_choice() -> None:
     same = [*call("get"), *call("get", '{"a":2}', 1), FINISH]
     after = asks(USER, assistant(("c2", "get", '{"a":2}')), result("c2"))
     (finding,) = lost(*digests((asks(USER), same), (after, [])))
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert [each.because for each in finding.excluded] == [
-        "it keeps other calls of get",
+        "it keeps other calls of get, which looks something up",
         "it keeps the last call; an app that runs one at a time takes the first",
     ]
     first = asks(USER, CALL_MESSAGE, result("c1"))
@@ -65,11 +65,24 @@ def test_only_the_last_of_two_calls_of_a_tool_speaks_against_a_choice() -> None:
     assert finding.confidence is Confidence.POSSIBLE
 
 
-def test_only_the_last_of_three_calls_speaks_against_a_choice() -> None:
-    three = [*call("get"), *call("put", '{"b":2}', 1), *call("cut", '{"d":3}', 2), FINISH]
-    after = asks(USER, assistant(("c3", "cut", '{"d":3}')), result("c3"))
-    found = lost(*digests((asks(USER), three), (after, [])))
-    assert [finding.confidence for finding in found] == [Confidence.LIKELY] * 2
+@pytest.mark.parametrize(
+    ("names", "confidence"),
+    [
+        (("get_time", "get_time", "get_time"), Confidence.LIKELY),
+        (("mcp__clock__getTime", "mcp__clock__getTime", "mcp__clock__getTime"), Confidence.LIKELY),
+        (("get", "put", "cut"), Confidence.POSSIBLE),
+        (("delete_file", "delete_file", "delete_file"), Confidence.POSSIBLE),
+        (("update_plan", "update_plan", "update_plan"), Confidence.POSSIBLE),
+        (("forget", "forget", "forget"), Confidence.POSSIBLE),
+    ],
+)
+def test_only_the_last_of_three_calls_may_be_the_only_allowed_or_the_last_that_counts(
+    names: tuple[str, ...], confidence: Confidence
+) -> None:
+    three = [each for at, name in enumerate(names) for each in call(name, f'{{"a":{at}}}', at)]
+    after = asks(USER, assistant(("c3", names[-1], '{"a":2}')), result("c3"))
+    found = lost(*digests((asks(USER), [*three, FINISH]), (after, [])))
+    assert [finding.confidence for finding in found] == [confidence] * 2
 
 
 def test_who_keeps_several_calls_elsewhere_has_no_limit_of_one() -> None:

@@ -1,5 +1,6 @@
 """Calls that were delivered and that the application does not repeat."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -61,7 +62,12 @@ _LOOK = (
     " it drops the call on purpose, ignore this finding"
 )
 _DROPPED = "the app dropped the call on purpose"
-_DENIED = "a person or a filter denied the call"
+_DENIED = "a person or a filter denied the call, or a later call of the tool replaces it"
+_LOOKS_UP = re.compile(
+    r"(?:\A|__|[./:-])(?i:get|list|read|search|find|fetch|look|lookup|query|show|describe|check)"
+    r"(?:\b|_|(?=[A-Z]))"
+)
+"""Names of tools that change nothing: no call replaces another, and hardly one is denied alone."""
 _ONE = "the app runs one call at a time"
 
 
@@ -121,8 +127,10 @@ def _of_several(losses: "_Losses", call: DeliveredCall) -> ClaimGrade:
         read_back.reply.schemas.get(call.name or ""), call.arguments
     )
     excluded = []
-    if call.name in losses.kept_tools and not refused:
-        excluded.append(Excluded(_DENIED, f"it keeps other calls of {call.name or 'this tool'}"))
+    if call.name in losses.kept_tools and not refused and _LOOKS_UP.search(call.name or ""):
+        excluded.append(
+            Excluded(_DENIED, f"it keeps other calls of {call.name}, which looks something up")
+        )
     if read_back.habits.keeps_several:
         excluded.append(Excluded(_ONE, "elsewhere on the tape it repeats several calls of a reply"))
     elif losses.keeps_last:
@@ -131,8 +139,7 @@ def _of_several(losses: "_Losses", call: DeliveredCall) -> ClaimGrade:
                 _ONE, ("it keeps the last call; an app that runs one at a time takes the first")
             )
         )
-    several = len(read_back.reply.calls) > 2  # noqa: PLR2004
-    if len(excluded) > 1 or (losses.keeps_last and several and not refused):
+    if len(excluded) > 1:
         return ClaimGrade("", losses.hint, Confidence.LIKELY, tuple(excluded))
     return ClaimGrade(
         "it may have been dropped on purpose, by a filter or a limit of one call at a time",
