@@ -452,24 +452,39 @@ def test_what_is_not_json_stands_on_a_tape_beside_the_rest() -> None:
 # What has no next request on the tape.
 
 
+OTHER: Json = {"role": "user", "content": "And elsewhere?"}
+
+
 def silent() -> list[Exchange]:
-    """A tape on which nothing comes back for a call."""
-    exchanges = conversation((asks(USER), BOTH))
+    """A tape on which nothing comes back for a call, but for one of the same tool elsewhere."""
+    elsewhere = asks(OTHER, assistant(("c6", "get", '{"a":1}')), result("c6"))
+    exchanges = conversation(
+        (asks(USER), BOTH),
+        (asks(OTHER), [*call("get", index=5), FINISH]),
+        (elsewhere, SAYS),
+    )
     return list(watched(exchanges, 400.0, stop="child-exit", exit_code=0))
 
 
 def test_results_that_were_wrong_may_be_others() -> None:
     both = [*call("get", '{"city":"Lisbon"}'), *call("get", '{"city":"Porto"}', index=1), FINISH]
-    said = assistant(("c1", "get", '{"city":"Lisbon"}'), ("c2", "get", '{"city":"Porto"}'))
+    again = [*call("get", '{"city":"Lisbon"}', 2), *call("get", '{"city":"Porto"}', 3), FINISH]
+    said, said_again = (
+        assistant((one, "get", '{"city":"Lisbon"}'), (other, "get", '{"city":"Porto"}'))
+        for one, other in (("c1", "c2"), ("c3", "c4"))
+    )
     one, other = '{"city":"Lisbon","t":9}', '{"city":"Porto","t":21}'
-    swapped = asks(USER, said, result("c1", other), result("c2", one))
-    exchanges = conversation((asks(USER), both), (swapped, SAYS))
+    before = (USER, said, result("c1", one), result("c2", other))
+    swapped = asks(*before, said_again, result("c3", other), result("c4", one))
+    exchanges = conversation((asks(USER), both), (asks(*before), again), (swapped, SAYS))
+    run = Run(*exchanges)
+    for position in range(3):
+        run.play(position)
+    assert run.codes == ["C015"]
     run = Run(*exchanges)
     run.play(0)
     run.play(1)
-    assert run.codes == ["C015"]
-    right = asks(USER, said, result("c1", one), result("c2", other))
-    found = corrected(exchanges, right)
+    found = run.ask(asks(*before, said_again, result("c3", one), result("c4", other)))
     assert found is not None
     assert found.codes == ("C015",)
 

@@ -21,6 +21,7 @@ from helpers.chat import FINISH, URL, choice, sse
 from helpers.exchanges import (
     FINISH_TEXT,
     TEXT,
+    TEXT_REPLY,
     USER,
     asks,
     assistant,
@@ -200,8 +201,9 @@ def test_it_says_for_how_long_was_watched_and_what_ended_that() -> None:
         "1 call (get) was delivered complete, and no request followed within 42.0 s;"
         " then the app exited with 0"
     )
-    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
+    assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.POSSIBLE)
     assert finding.severity is Severity.WARNING
+    assert finding.hint.startswith("if the app takes this call as its output, ignore this finding")
     assert (finding.exchange, finding.line, finding.t_ns) == (1, 150, NS // 2)
     assert finding.evidence == '{"a":1}'
 
@@ -230,12 +232,59 @@ def test_an_unknown_end_of_the_application_is_possible_at_most() -> None:
     assert unanswered(600).severity is Severity.WARNING
 
 
-def test_other_traffic_makes_it_likely_and_a_long_time_an_error() -> None:
-    late: tuple[dict[str, object], list[object]] = (asks(OTHER), [])
-    tape = watched_digests(CALLS, late, late, late, late, late, until_s=90)
+Step = tuple[dict[str, object], list[object]]
+
+
+def answered(name: str) -> list[Step]:
+    """Another conversation, in which a call of this tool is answered."""
+    said = assistant(("c5", name, "{}"))
+    return [
+        (asks(OTHER), [*call(name, "{}", 4), FINISH]),
+        (asks(OTHER, said, result("c5")), TEXT_REPLY),
+    ]
+
+
+def test_an_application_that_answers_this_tool_elsewhere_does_not_take_it_as_its_output() -> None:
+    tape = watched_digests(CALLS, *answered("get"), until_s=90, stop="child-exit", exit_code=0)
     (finding,) = check_conversation(tape)
     assert (finding.confidence, finding.severity) == (Confidence.LIKELY, Severity.WARNING)
-    assert unanswered(400, "child-exit", 0).severity is Severity.ERROR
+    assert finding.hint.startswith("check how the app handles a reply with calls")
+    assert finding.message.endswith("; elsewhere on the tape it answers calls of the same tool")
+    tape = watched_digests(CALLS, *answered("get"), until_s=400, stop="child-exit", exit_code=0)
+    assert [each.severity for each in check_conversation(tape)] == [Severity.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("line", "confidence"),
+    [
+        (b"Filtering out malformed tool call (missing id or name)", Confidence.LIKELY),
+        (b"Unexpected end of JSON input", Confidence.POSSIBLE),
+        (b"1 validation error for Config", Confidence.POSSIBLE),
+        (b"done", Confidence.POSSIBLE),
+    ],
+)
+def test_an_application_that_complains_of_the_call_was_to_answer_it(
+    line: bytes, confidence: Confidence
+) -> None:
+    tape = watched_digests(CALLS, until_s=42, stop="child-exit", exit_code=0)
+    printed = LogEntry(t_ns=round(0.7 * NS), stream=LogStream.STDERR, line=line)
+    found = check_conversation(tape, logs=[printed])
+    (finding,) = [each for each in found if each.code == "D003"]
+    assert finding.confidence is confidence
+    shown = f"; it printed {line.decode()!r}" in finding.message
+    assert shown == (confidence is Confidence.LIKELY)
+
+
+def test_whether_the_application_lived_on_must_be_known() -> None:
+    (finding,) = check_conversation(watched_digests(CALLS, *answered("get"), until_s=90))
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+def test_a_call_may_end_the_run_of_a_service_that_lives_on() -> None:
+    others: list[Step] = [(asks(OTHER, user(f"{at}")), TEXT_REPLY) for at in range(6)]
+    for more in (others, [*answered("put"), *others]):
+        (finding,) = check_conversation(watched_digests(CALLS, *more, until_s=900))
+        assert (finding.confidence, finding.severity) == (Confidence.POSSIBLE, Severity.WARNING)
 
 
 def test_an_application_that_answers_no_calls_may_take_them_as_its_output() -> None:

@@ -26,6 +26,7 @@ from helpers.chat import FINISH, calls, choice, entry
 from helpers.exchanges import (
     FINISH_TEXT,
     TEXT,
+    TEXT_REPLY,
     USER,
     asks,
     assistant,
@@ -35,6 +36,7 @@ from helpers.exchanges import (
     pasted,
     result,
     timed,
+    user,
 )
 from helpers.watched import CALLS, watched
 
@@ -157,10 +159,13 @@ def test_a_client_leaves_because_of_a_silence_and_a_reset_follows_one(
 
 
 def test_calls_that_nothing_answered_are_shown_with_the_time_that_was_watched() -> None:
-    made = verdict(*watched(conversation(CALLS), 42.5, stop="child-exit", exit_code=0))
+    other = user("Another matter.")
+    again = asks(other, assistant(("c5", "get", '{"a":1}')), result("c5"))
+    steps = (CALLS, (asks(other), [*call(index=4), FINISH]), (again, TEXT_REPLY))
+    made = verdict(*watched(conversation(*steps), 42.5, stop="child-exit", exit_code=0))
     assert (made.blame, made.confidence, made.code) == (Blame.APP, Confidence.LIKELY, "D003")
     assert made.summary.startswith("The stream was correct: 1 call (get) was delivered")
-    assert "42.0 s; then the app exited with 0." in made.summary
+    assert "42.0 s; then the app exited with 0; elsewhere on the tape it" in made.summary
     assert "a filter on id or name" in made.fix
 
 

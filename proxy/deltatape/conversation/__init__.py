@@ -51,7 +51,7 @@ def check_conversation(
     # To take them may mean to read the tape again: they matter only where there are calls.
     logs = tuple(logs) if any(digest.calls or digest.text_calls for digest in digests) else ()
     repeated = read_backs(digests)
-    silent = () if goes_on else unanswered(digests, repeated, logs)
+    silent = () if goes_on else unanswered(digests, repeated, logs, settings)
     about_turns = (
         whole_turn(turn, settings)
         for turn in turns(digests, repeated, logs, settings)

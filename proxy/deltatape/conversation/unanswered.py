@@ -17,24 +17,33 @@ Strategy: one pass from the last request to the first that remembers what the la
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from deltatape.conversation.parser_errors import printed
 from deltatape.model.digest import DeliveredCall, Digest, ReadBack, Unanswered
 from deltatape.model.exchange import Tap
 from deltatape.model.reply import CallStatus
+from deltatape.model.rule_settings import DEFAULTS, Settings
 from deltatape.model.tape_summary import CHILD_EXIT, REPLACED, LogEntry
+from deltatape.model.turn import Complaint
+from deltatape.printable import excerpt
 from deltatape.rules.app_exception import crashed, last_thrown
+from deltatape.rules.complaints import is_untrue, is_untrue_of_call
 from deltatape.wire.json_value import canonical
 
 _RUNNABLE = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK})
+_SHOWN = 100
 _ENOUGH = 2
 """Unanswered replies on a tape that show a habit, if there is no answered one: the application may
 take calls as its output. That is worth saying once."""
 
 
 def unanswered(
-    digests: Sequence[Digest], read_backs: Sequence[ReadBack], logs: Sequence[LogEntry] = ()
+    digests: Sequence[Digest],
+    read_backs: Sequence[ReadBack],
+    logs: Sequence[LogEntry] = (),
+    settings: Settings = DEFAULTS,
 ) -> tuple[Unanswered, ...]:
     """Return replies with calls that no later request answers, in the order of their requests.
 
@@ -42,11 +51,13 @@ def unanswered(
         digests: in the order of their requests; those without a `watch` are never unanswered.
         read_backs: what later requests repeat of them.
         logs: what the application printed, in order; on the same clock as the digests.
+        settings: how long after its end a reply may be complained of.
     """
     lost = _last_lost(digests)
     digests = [digest for digest in digests if digest.tap is Tap.PROVIDER]
     repeated = {id(read_back.reply) for read_back in read_backs}
     new = _new_keys(digests)
+    tools = set(_answered_tools(digests))
     later: dict[str, _Later] = {}
     found: list[Unanswered] = []
     for place in range(len(digests) - 1, -1, -1):
@@ -57,12 +68,21 @@ def unanswered(
         if digest.watch and waits and not after.could_answer(digest):
             watch = digest.watch
             alive_ns = watch.until_ns if watch.stop == CHILD_EXIT else after.last_ns
-            silence = Unanswered(reply=digest, until_ns=watch.until_ns, alive_ns=alive_ns, others=0)
+            silence = Unanswered(
+                reply=digest,
+                until_ns=watch.until_ns,
+                alive_ns=alive_ns,
+                others=0,
+                answers_tools=all((digest.tape, each.name) in tools for each in digest.calls),
+            )
             if crashed(watch):
                 ended = (digest.end_ns or 0, watch.until_ns)
                 silence = replace(silence, thrown=last_thrown(logs, *ended))
             found.append(silence)
         after.enter(digest, new[place])
+    if logs and found:
+        complaints = printed(digests, logs, settings)
+        found = [replace(each, complaint=_complaint(each, complaints)) for each in found]
     answering = {read_back.reply.tape for read_back in read_backs if read_back.answered}
     return tuple(_without_habits(found[::-1], answering))
 
@@ -87,6 +107,28 @@ def _expects_answer(digest: Digest) -> bool:
         return False
     runnable = bool(digest.calls) and all(call.status in _RUNNABLE for call in digest.calls)
     return runnable and digest.whole and not digest.forced and not digest.lossy
+
+
+def _answered_tools(digests: Sequence[Digest]) -> Iterator[tuple[str, str | None]]:
+    """Yield the tapes and names of the tools of which a request brings a result."""
+    names = {
+        (digest.tape, key): call.name
+        for digest in digests
+        for call in digest.calls
+        for key in call.answers_to
+    }
+    for digest in digests:
+        for key in ((digest.tape, each) for each in digest.results):
+            if key in names:
+                yield digest.tape, names[key]
+
+
+def _complaint(silence: Unanswered, complaints: Mapping[int, Complaint]) -> str:
+    """Return the error that was printed about the calls of a reply and is false of them."""
+    found, calls = complaints.get(id(silence.reply)), silence.reply.calls
+    if found is None or not (found.sure and is_untrue(found.error, calls)):
+        return ""
+    return excerpt(found.error.text, _SHOWN) if is_untrue_of_call(found.error, calls) else ""
 
 
 def _without_habits(

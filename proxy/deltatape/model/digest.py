@@ -334,5 +334,9 @@ class Unanswered:
     """When the application was last known to run, after the reply."""
     others: int
     """How many more such replies there are, if the application answers no calls on this tape."""
+    answers_tools: bool = False
+    """Whether the application answers calls of each of these tools elsewhere on the tape."""
+    complaint: str = ""
+    """The parser's error about these calls that it printed, although they are whole; "" without."""
     thrown: str = ""
     """The printed exception that ended the application afterwards; "" without one."""

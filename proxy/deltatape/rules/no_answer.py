@@ -151,8 +151,8 @@ def unanswered_tool_call(seen: SeenSilence) -> Iterator[Claim]:
         severity=Severity.ERROR if long else Severity.WARNING,
         blame=Blame.APP,
         confidence=confidence,
-        message=_unanswered_message(silence, watch, watched_s),
-        hint=_CRASH if silence.thrown else _HABIT if silence.others else _HINT,
+        message=_unanswered_message(silence, watch, watched_s) + _meaning(silence, confidence),
+        hint=_unanswered_hint(silence, confidence),
         evidence=reply.calls[0].arguments or "(no arguments)",
         excluded=(
             Excluded(
@@ -173,19 +173,42 @@ _HABIT = (
     "the app answers no calls on this tape: if it uses calls as its output, ignore this"
     " finding; otherwise "
 ) + _HINT
+_OUTPUT = "if the app takes this call as its output, ignore this finding; otherwise " + _HINT
 _CRASH = (
     "the app exited with an error before it could answer; the traceback on the tape shows"
     " where: if that is where it parses the arguments, it did not parse what was delivered"
 )
 
 
+def _unanswered_hint(silence: Unanswered, confidence: Confidence) -> str:
+    if silence.thrown:
+        return _CRASH
+    if silence.others:
+        return _HABIT
+    return _HINT if confidence is Confidence.LIKELY else _OUTPUT
+
+
 def _unanswered_confidence(silence: Unanswered, end_ns: int, settings: Settings) -> Confidence:
-    """Grade a missing answer: likely if the application ran for longer than it needed."""
+    """Grade a missing answer: likely if the application lived on, and was to answer the calls.
+
+    That it answers such calls elsewhere shows that, or an error about these. A call may end the
+    run: that a service lives on and answers others' calls says nothing then.
+    """
     if silence.thrown:
         return Confidence.LIKELY
     alive_s = (silence.alive_ns - end_ns) / NS if silence.alive_ns is not None else 0.0
-    lived = alive_s >= settings.unanswered_s
-    return Confidence.LIKELY if lived and not silence.others else Confidence.POSSIBLE
+    lived = alive_s >= settings.unanswered_s and not silence.others
+    meant = silence.answers_tools or bool(silence.complaint)
+    return Confidence.LIKELY if lived and meant else Confidence.POSSIBLE
+
+
+def _meaning(silence: Unanswered, confidence: Confidence) -> str:
+    """Return what shows that the application was to answer, as a clause."""
+    if silence.thrown or confidence is not Confidence.LIKELY:
+        return ""
+    if silence.complaint:
+        return f"; it printed {silence.complaint!r}"
+    return "; elsewhere on the tape it answers calls of the same tool"
 
 
 def _unanswered_message(silence: Unanswered, watch: TapeSummary, watched_s: float) -> str:

@@ -277,7 +277,7 @@ class ExchangeIndexer:
             if turn.digest.exchange in own:
                 self._take(turn)
         if not compared.goes_on:
-            for silence in unanswered(digests, repeated, logs):
+            for silence in unanswered(digests, repeated, logs, self._settings):
                 for finding in findings_of_silence(silence, self._settings):
                     self._about(finding, finding.exchange)
         known = [self._entries[number] for number in sorted(compared.held)]

@@ -288,7 +288,7 @@ def survey_of(
         read_backs=(*(link for turn in every for link in turn.read_backs), *of_app),
         silences=tuple(
             finding
-            for silence in unanswered(digests, links, logs)
+            for silence in unanswered(digests, links, logs, settings)
             for finding in findings_of_silence(silence, settings)
         ),
         of_turns=tuple(finding for turn in every for finding in findings_of_turn(turn, settings)),
