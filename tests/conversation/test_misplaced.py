@@ -60,15 +60,23 @@ def test_replies_that_took_each_others_places_are_reported_as_that() -> None:
     )
 
 
-def test_a_reply_beside_the_own_one_is_reported_too() -> None:
+def test_a_reply_that_stands_in_place_of_none_may_have_been_asked_for_elsewhere() -> None:
     beside = asks(BILL, assistant(text=INVOICE), THANKS, assistant(text=SHIPPED), THANKS)
     (finding,) = foreign(FIRST, SECOND, (beside, []))
     assert finding.message.endswith("another conversation")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert finding.excluded == ()
 
 
 def test_a_call_of_another_user_is_recognised_by_an_id_that_is_nobody_elses() -> None:
     said = ("call_9fA3kQz1bT", "get", '{"a":1}')
     asked = (asks(ORDER), gets("call_9fA3kQz1bT", '{"a":1}'))
+    told: Asked = (
+        asks(BILL, assistant(text=INVOICE), THANKS, assistant(said), result(said[0])),
+        [],
+    )
+    (finding, *_) = foreign(asked, SECOND, told)
+    assert finding.confidence is Confidence.LIKELY
     assert foreign(asked, SECOND, (asks(BILL, assistant(said), result(said[0])), []))
     counted = (asks(ORDER), gets("call_1", '{"a":1}'))
     repeated = assistant(("call_1", "get", '{"a":1}'))
@@ -120,6 +128,7 @@ def test_the_result_of_another_users_call_is_recognised_by_its_id() -> None:
         "the request contains the result of call 0 (get, call_9fA3kQz1bT) of #1 from"
         " another conversation"
     )
+    assert finding.confidence is Confidence.LIKELY
     counted = (asks(ORDER), gets("call_1", ROME))
     assert not foreign(counted, SECOND, (asks(BILL, assistant(text=INVOICE), result("call_1")), []))
 
@@ -141,6 +150,7 @@ def test_the_result_of_another_users_call_is_recognised_by_what_it_says() -> Non
         "the request contains the result of call 0 (get, c1) of #1 from another conversation,"
         " at a call of #3"
     )
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert not of_rome(second='{"city":"Rome","unit":"K"}')
     assert not of_rome(text="Sunny.")
     assert not of_rome(text="A sunny day everywhere.")
@@ -149,29 +159,86 @@ def test_the_result_of_another_users_call_is_recognised_by_what_it_says() -> Non
     assert not of_rome(question=ORDER)
 
 
-def swapped(one: str, other: str) -> list[Finding]:
-    """Results at calls for Rome and Gent."""
-    both = [
-        calls(
-            entry(0, "c1", name="get", arguments=ROME),
-            entry(1, "c2", name="get", arguments=GENT),
-        ),
-        FINISH,
-    ]
+BOTH = [
+    calls(
+        entry(0, "c1", name="get", arguments=ROME),
+        entry(1, "c2", name="get", arguments=GENT),
+    ),
+    FINISH,
+]
+"""Calls for Rome and Gent."""
+
+
+def both(one: str, other: str) -> tuple[Json, ...]:
     said = assistant(("c1", "get", ROME), ("c2", "get", GENT))
-    after = [said, result("c1", one), result("c2", other)]
-    tape = digests((asks(ORDER), both), (asks(ORDER, *after), []), (asks(ORDER, *after), []))
-    return found(tape, "C015")
+    return said, result("c1", one), result("c2", other)
+
+
+def swapped(one: str, other: str, *before: tuple[str, str]) -> list[Finding]:
+    """Results at calls for Rome and Gent, after those that an earlier user got."""
+    earlier = [
+        each
+        for at, results in enumerate(before)
+        for asked in [user(f"And today, {at}?")]
+        for each in ((asks(asked), BOTH), (asks(asked, *both(*results)), []))
+    ]
+    after = asks(ORDER, *both(one, other))
+    return found(digests(*earlier, (asks(ORDER), BOTH), (after, []), (after, [])), "C015")
+
+
+RIGHT = ("Rome: 21 °C", "Gent: 13 °C")
 
 
 def test_results_that_speak_of_each_others_arguments_are_swapped() -> None:
-    (finding,) = swapped("Gent: 13 °C", "ROME: 21 °C")
+    (finding,) = swapped("Gent: 13 °C", "ROME: 21 °C", RIGHT)
     assert finding.message == (
-        "the results of call 0 (get, c1) of #1 and call 1 (get, c2) of #1 are swapped:"
+        "the results of call 0 (get, c1) of #3 and call 1 (get, c2) of #3 are swapped:"
         " each mentions the arguments of the other call, and none of its own"
     )
     assert (finding.blame, finding.confidence) == (Blame.APP, Confidence.LIKELY)
     assert finding.evidence == 'the result for \'c1\' mentions {"city":"Gent"}'
+    assert finding.excluded[0].because.startswith("2 earlier results of the tool name their own")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [],
+        [("21 °C", "13 °C")],
+        [("21 °C", "13 °C"), RIGHT, RIGHT],
+        [RIGHT, ("21 °C", "Gent: 13 °C")],
+        [("Gent: 1 °C", "Rome: 2 °C")],
+    ],
+    ids=["alone", "plain", "plain first", "plain once", "swapped, too"],
+)
+def test_a_tool_that_does_not_always_name_its_arguments_may_speak_of_other_things(
+    before: list[tuple[str, str]],
+) -> None:
+    """Two files mention each other; Pierre is the husband of Marie, and she is his wife."""
+    finding = swapped("Gent: 13 °C", "ROME: 21 °C", *before)[-1]
+    assert " may be swapped: " in finding.message
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert finding.excluded == ()
+
+
+def test_results_of_calls_without_arguments_say_nothing_about_the_tool() -> None:
+    ids = ("c1", "c2")
+    bare = [calls(*(entry(at, each, name="get", arguments="{}") for at, each in enumerate(ids)))]
+    said = assistant(*((each, "get", "{}") for each in ids))
+    asked = user("And today?")
+    after = asks(ORDER, *both("Gent: 13 °C", "Rome: 21 °C"))
+    (finding,) = found(
+        digests(
+            (asks(asked), [*bare, FINISH]),
+            (asks(asked, said, *map(result, ids)), []),
+            (asks(THANKS), BOTH),
+            (asks(THANKS, *both(*RIGHT)), []),
+            (asks(ORDER), BOTH),
+            (after, []),
+        ),
+        "C015",
+    )
+    assert finding.confidence is Confidence.LIKELY
 
 
 @pytest.mark.parametrize(

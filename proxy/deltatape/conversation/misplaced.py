@@ -69,6 +69,8 @@ class MisplacedSearch:
         default_factory=lambda: defaultdict(_bounded_deque)
     )
     """By the hash of a result's text, the calls that it is for."""
+    _named: dict[str, int] = field(default_factory=dict)
+    """By tool, how many results name their own arguments; -1 if one did not."""
     _pairs: set[tuple[int, int]] = field(default_factory=set)
     """By identity: a reply that took another one's place, and that other one."""
 
@@ -189,7 +191,7 @@ class MisplacedSearch:
         while start and history[start - 1].role not in ASSISTANT:
             start -= 1
         key = digest.prefixes[-1]
-        if not 0 < start < len(history) - 1 or key in self._swapped_seen:
+        if not 0 < start < len(history) or key in self._swapped_seen:
             return
         self._swapped_seen.add(key)
         results: list[tuple[DeliveredCallRef, str]] = []
@@ -204,7 +206,19 @@ class MisplacedSearch:
             if one.call.name == other.call.name and _is_about(content, other.call, one.call)
         ]
         if len({id(one.call) for one, _ in wrong}) > 1:
-            yield from (SwappedResult(call=one, about=other) for one, other in wrong)
+            for one, other in wrong:
+                named = max(self._named.get(one.call.name or "", 0), 0)
+                yield SwappedResult(call=one, about=other, named=named)
+            return
+        for owner, content in results:
+            self._count_named(owner.call, content)
+
+    def _count_named(self, call: DeliveredCall, content: str) -> None:
+        """Remember whether a result names its own arguments."""
+        own, text, name = _values(call), content.casefold(), call.name or ""
+        count = self._named.get(name, 0)
+        if own and count >= 0:
+            self._named[name] = count + 1 if any(each in text for each in own) else -1
 
 
 def _has_call(digest: Digest, call_id: str) -> bool:

@@ -189,6 +189,8 @@ class SwappedResult:
 
     call: DeliveredCallRef
     about: DeliveredCallRef
+    named: int = 0
+    """How many earlier results of the tool name their own arguments, if all do; 0 otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from deltatape.rules._call_references import (
     names,
 )
 from deltatape.rules.context import Claim
+from deltatape.rules.repeated import is_distinctive
 from deltatape.rules.rule import turn_rule
 
 _HINTS = {
@@ -68,12 +69,13 @@ def foreign_message(turn: Turn) -> Iterator[Claim]:
     """Report a reply or a tool result of another conversation in the history."""
     for foreign in turn.foreign:
         message = turn.digest.history[foreign.place]
-        donor = foreign.donor
+        donor, sure = foreign.donor, _is_displaced(foreign, message)
         yield Claim(
             message=_foreign_claim(foreign),
             hint="keep the state of each conversation separate: no shared variable or client",
             blame=Blame.APP,
-            confidence=Confidence.LIKELY,
+            confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
+            severity=None if sure else Severity.WARNING,
             evidence=message.content,
             excluded=(
                 Excluded(
@@ -85,9 +87,25 @@ def foreign_message(turn: Turn) -> Iterator[Claim]:
                     "the history was summarised",
                     "before this message, it is the history of a reply on the tape",
                 ),
-            ),
+            )
+            if sure
+            else (),
             against=against_reply(donor),
         )
+
+
+def _is_displaced(foreign: MisplacedMessage, message: HistoryMessage) -> bool:
+    """Return whether the message shows that it is another's.
+
+    It has an id of the other conversation, it stands in place of the conversation's own reply, or
+    the other one has that in return. Two calls may have equal results, and an app may ask elsewhere
+    for the reply that it shows here.
+    """
+    if foreign.exchanged:
+        return True
+    if foreign.own is not None:
+        return foreign.call is None
+    return foreign.call is not None or any(is_distinctive(each.id or "") for each in message.calls)
 
 
 def _foreign_claim(foreign: MisplacedMessage) -> str:

@@ -146,25 +146,32 @@ def results_swapped(turn: Turn) -> Iterator[Claim]:
         return
     first = turn.swapped[0]
     calls = " and ".join(dict.fromkeys(call_label(*each.call) for each in turn.swapped[:3]))
+    sure = all(each.named >= _NAMED for each in turn.swapped)
     yield Claim(
         message=(
-            f"the results of {calls} are swapped: each mentions the arguments of the"
-            " other call, and none of its own"
+            f"the results of {calls} {'are' if sure else 'may be'} swapped: each mentions the"
+            " arguments of the other call, and none of its own"
         ),
         hint="keep the id of each call with its task: tools finish in any order",
         blame=Blame.APP,
-        confidence=Confidence.LIKELY,
+        confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
+        severity=None if sure else Severity.WARNING,
         evidence=f"the result for {first.call.call.id!r} mentions {first.about.call.arguments}",
         excluded=(
             Excluded(
-                "a result mentions other things, too",
-                "at least two of them name only the arguments of another call",
+                "a result mentions other things, and not what it is about",
+                f"{first.named} earlier results of the tool name their own arguments, and none"
+                " does not",
             ),
-        ),
+        )
+        if sure
+        else (),
         against=against(*first.call),
     )
 
 
+_NAMED = 2
+"""How many results show that a tool names what it was asked for."""
 _LONGEST = 400
 """The longest such text, in characters."""
 _ADDRESS = r"at 0x[0-9a-fA-F]{4,}"
