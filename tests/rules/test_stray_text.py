@@ -55,6 +55,28 @@ def test_a_model_that_goes_on_with_the_users_part_is_likely_not_stopped() -> Non
     assert finding.confidence is Confidence.LIKELY
 
 
+@pytest.mark.parametrize(
+    "text", ["Fine! <|im_end|>", "Paris<|im_end|>", "- Fine\n<|im_end|>", "</s>"]
+)
+def test_a_token_after_what_is_complete_ends_a_turn(text: str) -> None:
+    assert one(answer(text), "S014").confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A turn ends with <|im_end|>",
+        "GPT-2 has only one of these: <|endoftext|>",
+        "Marker:<|im_end|>",
+        "\u56de\u5408\u7684\u7ed3\u675f\u662f<|im_end|>",
+        "A sequence ends with </s>",
+    ],
+)
+def test_a_token_that_a_sentence_leads_up_to_may_be_what_it_speaks_of(text: str) -> None:
+    finding = one(answer(text, question="Which marker closes it?"), "S014")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+
+
 def test_a_token_in_the_middle_is_possibly_the_models_own() -> None:
     finding = one(answer("Fine<|im_end|> and well."), "S014")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
@@ -95,6 +117,7 @@ def test_a_page_that_tells_of_an_error_is_not_an_answer() -> None:
     ("text", "question"),
     [
         (PAGE, "Write an HTML page for a 502."),
+        (PAGE, "Schreibe eine 502-Seite."),
         (PAGE.replace("502 Bad\n Gateway", "My cat"), "Hi"),
         ("<html><body>Hello</body></html>", "Hi"),
         (f"Here it is: ```{PAGE}```", "Hi"),
@@ -102,6 +125,11 @@ def test_a_page_that_tells_of_an_error_is_not_an_answer() -> None:
 )
 def test_pages_that_were_asked_for_or_tell_of_no_error_are_fine(text: str, question: str) -> None:
     assert not found(answer(text, question=question), "S014")
+
+
+def test_a_page_that_comes_piece_by_piece_may_be_the_models() -> None:
+    finding = one(answer(PAGE[:20], PAGE[20:], question="Write one for a lost connection"), "S014")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
 def test_a_page_behind_other_text_may_be_meant() -> None:
@@ -131,6 +159,21 @@ def test_text_in_another_encoding(text: str) -> None:
 )
 def test_accents_and_what_the_request_has_are_fine(text: str, question: str) -> None:
     assert not found(answer(text, question=question), "S014")
+
+
+@pytest.mark.parametrize("more", ["", " \u4f60\u597d \U0001f600", " fa\u00e7ade"])
+def test_a_text_that_is_garbled_throughout_or_cut_is_likely_garbled(more: str) -> None:
+    text = f"Le café, l'été, la crème{more}".encode().decode("latin-1")
+    for each in (text, text[: text.rindex("\u00c3") + 1]):
+        assert one(answer(each), "S014").confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    "text", ["Palavras: «MAÇÃ», «ROMÃ», «AVELÃ».", f"{GARBLED} — naïve", f"{GARBLED} \u4f60"]
+)
+def test_a_text_with_intact_characters_may_mean_the_others(text: str) -> None:
+    finding = one(answer(text), "S014")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
 def test_a_question_about_encodings_leaves_it_possible() -> None:

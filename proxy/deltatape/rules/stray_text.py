@@ -4,6 +4,7 @@ Texts about such tokens quote them or put them into code, so quotes and code are
 Tokens that also occur in the request are ignored.
 """
 
+import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ _ERROR_PAGE = re.compile(
     "|attention required|not found",
     re.IGNORECASE,
 )
+_STATUS = re.compile(r"\b[45]\d\d\b")
 _TITLE = re.compile(r"<(?:title|h1)[^>]*>([^<]{1,200})", re.IGNORECASE)
 _MOJIBAKE = re.compile(
     "\u00c3[\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014"
@@ -46,6 +48,15 @@ _MOJIBAKE = re.compile(
 """Two bytes of UTF-8 read as Latin-1 or as the code page 1252; three, of dashes and quotes."""
 _MANY = 3
 """This many repetitions are not written on purpose."""
+_OF_CP1252 = {
+    ord(bytes([byte]).decode("cp1252")): byte
+    for byte in range(0x80, 0xA0)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
+"""The characters of the code page 1252 that Latin-1 has elsewhere, as Latin-1 has their bytes."""
+_LEADS_TO = re.compile(r"[\w:,;=(/\u2013\u2014-][^\S\n]+\Z|[:,;=(]\Z|[^\W\x00-\x7f]\Z")
+"""The end of a text that goes on with the name of a token: `a turn ends with `. A sentence that is
+over, or a word without a space after it, is the end of a turn."""
 
 
 class _Stray(NamedTuple):
@@ -58,6 +69,8 @@ class _Stray(NamedTuple):
     start: int
     last: bool
     """Whether nothing follows it, or more of it: so do turns end."""
+    meant: bool = False
+    """Whether the text seems to speak of it, or to have it in its own right."""
 
 
 def _stray_token(text: str) -> _Stray | None:
@@ -71,12 +84,14 @@ def _stray_token(text: str) -> _Stray | None:
             continue
         rest = after.strip()
         last = not rest or _TOKEN.match(rest) is not None
-        return _Stray(f"the token {match[0]!r}", match[0], match.start(), last)
+        meant = _LEADS_TO.search(before) is not None
+        return _Stray(f"the token {match[0]!r}", match[0], match.start(), last, meant)
     end = _LAST.search(bare)
     if end is None or "<s>" in bare:
         return None
     token = end[0].strip()
-    return _Stray(f"the token {token!r}", token, end.start(), last=True)
+    meant = _LEADS_TO.search(bare[: end.start()]) is not None
+    return _Stray(f"the token {token!r}", token, end.start(), last=True, meant=meant)
 
 
 def _error_page(text: str) -> _Stray | None:
@@ -96,12 +111,25 @@ def _mojibake(text: str) -> _Stray | None:
     """Find the first run of three or more characters that were decoded with the wrong encoding."""
     if "\u00c3" not in text and "\u00e2" not in text:
         return None
-    found = [*_MOJIBAKE.finditer(_without_code(text))]
+    bare = _without_code(text)
+    found = [*_MOJIBAKE.finditer(bare)]
     if len(found) < _MANY:
         return None
     first = found[0]
+    whole = _is_garbled(bare)
     what = f"UTF-8 that was read as Latin-1, {count(len(found), 'time')}, such as {first[0]!r}"
-    return _Stray(what, first[0], first.start(), last=False)
+    what = what if whole else f"what looks like {what}"
+    return _Stray(what, first[0], first.start(), last=False, meant=not whole)
+
+
+def _is_garbled(text: str) -> bool:
+    """Return whether all of a text is UTF-8 read as Latin-1: nothing outside ASCII is intact."""
+    try:
+        read = text.translate(_OF_CP1252).encode("latin-1")
+        codecs.getincrementaldecoder("utf-8")().decode(read)
+    except UnicodeError:
+        return False
+    return True
 
 
 def _replaced(text: str) -> _Stray | None:
@@ -153,20 +181,25 @@ def _strays_in(context: RuleContext, choice: Choice) -> Iterator[Claim]:
     if token is not None and not _is_from_request(context, token.found):
         about = _is_about(context, _ABOUT_TOKENS)
         if token.last or not about:
-            sure = token.last and not about
+            sure = token.last and not about and not token.meant
             yield _stray_claim(choice, token, sure=sure)
     page = _error_page(text)
-    if page is not None and not _is_about(context, _ABOUT_PAGES):
-        alone = not text[: page.start].strip()
+    if page is not None and not _is_about(context, (*_ABOUT_PAGES, *_STATUS.findall(page.found))):
+        # A server puts its page into one event; a model writes one piece by piece.
+        alone = not text[: page.start].strip() and _is_one_piece(choice)
         yield _stray_claim(choice, page, sure=alone)
     garbled = _mojibake(text)
     if garbled is not None and not _is_from_request(context, garbled.found):
-        sure = not _is_about(context, _ABOUT_ENCODINGS)
+        sure = not garbled.meant and not _is_about(context, _ABOUT_ENCODINGS)
         yield _stray_claim(choice, garbled, sure=sure)
     cut = _replaced(text)
     if cut and not _is_invalid(context) and not _is_from_request(context, cut.found):
         warning = _stray_claim(choice, cut, sure=False)
         yield replace(warning, severity=Severity.WARNING)
+
+
+def _is_one_piece(choice: Choice) -> bool:
+    return sum(piece.channel is Channel.TEXT for piece in choice.pieces) == 1
 
 
 def _stray_claim(choice: Choice, stray: _Stray, *, sure: bool) -> Claim:
