@@ -15,7 +15,7 @@ from deltatape.model.tape_summary import LogEntry, LogStream, TapeSummary
 from deltatape.rules import SeenSilence
 from deltatape.rules.no_answer import unanswered_tool_call
 from deltatape.store.reader import open_tape
-from helpers import responses
+from helpers import messages, responses
 from helpers.app import done, output, text, told, ui
 from helpers.chat import FINISH, URL, choice, sse
 from helpers.exchanges import (
@@ -165,6 +165,33 @@ def test_after_a_tools_result_models_seldom_end_without_a_word() -> None:
     exchange = timed((0.1, ROLE), (0.2, FINISH_TEXT), request=asks(*history))
     finding = one(exchange, "D002")
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
+
+
+def claude(*beside: dict[str, object], history: bool = True) -> Finding:
+    """What is found on an empty answer of a Claude model, after a tool's result if `history`."""
+    used = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {}}
+    told = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sent"}
+    more = [
+        {"role": "assistant", "content": [{"type": "text", "text": "I mail it."}, used]},
+        {"role": "user", "content": [told, *beside]},
+    ]
+    asked = [{"role": "user", "content": "Mail Ann."}, *(more if history else [])]
+    body = messages.sse(messages.start(), messages.reason("end_turn"), messages.STOP)
+    request = {**messages.request(), "messages": asked}
+    exchange = Exchange.from_body(
+        body, content_type="text/event-stream", url=messages.URL, request=request
+    )
+    return one(exchange, "D002")
+
+
+def test_a_claude_model_may_count_its_turn_as_complete_after_a_tools_result() -> None:
+    for beside in ((), ({"type": "text", "text": "Go on."},)):
+        finding = claude(*beside)
+        assert (finding.severity, finding.blame) == (Severity.WARNING, None)
+        assert finding.message.endswith("may count its turn as complete, as Anthropic documents")
+        assert finding.hint.startswith("put no text beside tool results")
+    finding = claude(history=False)
+    assert (finding.severity, finding.blame) == (Severity.ERROR, Blame.UPSTREAM)
 
 
 def test_a_stop_sequence_that_comes_first_is_a_fact() -> None:

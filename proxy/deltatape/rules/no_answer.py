@@ -1,5 +1,6 @@
 """Answers without content, and calls that were never answered."""
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -70,19 +71,45 @@ def silent_answer(context: RuleContext) -> Iterator[Claim]:
         return
     thought = sum(len(choice.reasoning) for choice in reply.choices)
     only = f", only {thought} characters of reasoning" if thought else ""
-    expected = any(map(_is_expected, reply.choices))
-    asked_for = _may_say_nothing(context)
+    asked_for, complete = _may_say_nothing(context), _counts_as_complete(context)
+    severity = Severity.ERROR
+    if asked_for:
+        severity = Severity.INFO
+    elif complete or any(map(_is_expected, reply.choices)):
+        severity = Severity.WARNING
     yield Claim(
         message=f"the answer has no text and no call{only}"
         f" ({f'finish reason {word!r}, ' if word else ''}{count(len(events), 'event')})"
-        f"{asked_for and f': {asked_for}'}",
-        hint="in the client, treat an empty answer as an error: ask again or inform the user",
-        blame=None if expected or asked_for else Blame.UPSTREAM,
+        f"{asked_for and f': {asked_for}'}{_COMPLETE if complete and not asked_for else ''}",
+        hint=_GO_ON if complete else _ASK_AGAIN,
+        blame=Blame.UPSTREAM if severity is Severity.ERROR else None,
         confidence=Confidence.LIKELY,
-        severity=(Severity.INFO if asked_for else Severity.WARNING if expected else Severity.ERROR),
+        severity=severity,
         at=events[-1],
         evidence=events[-1].data,
     )
+
+
+_ASK_AGAIN = "in the client, treat an empty answer as an error: ask again or inform the user"
+_COMPLETE = (
+    ": after a tool's result the model may count its turn as complete, as Anthropic documents"
+)
+_GO_ON = (
+    "put no text beside tool results; after an empty answer, add a user message that asks the model"
+    " to go on"
+)
+
+
+def _counts_as_complete(context: RuleContext) -> bool:
+    """Return whether a Claude model ended its turn after a tool's result without a word.
+
+    Source: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons, "Empty
+    responses with end_turn".
+    """
+    history = context.request.history
+    since = itertools.takewhile(lambda message: message.role not in _ANSWERING, reversed(history))
+    resulted = any(message.call_id is not None for message in since)
+    return resulted and all(each.finish_reason_raw == "end_turn" for each in context.reply.choices)
 
 
 def _may_say_nothing(context: RuleContext) -> str:
