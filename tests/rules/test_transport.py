@@ -5,7 +5,7 @@ import pytest
 from deltatape.model.exchange import INVALID_HEAD, EndReason, Exchange, RequestSent
 from deltatape.model.finding import Blame, Confidence, Severity
 from deltatape.model.tape_summary import TapeSummary
-from helpers.chat import FINISH, calls, choice, entry
+from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.exchanges import FINISH_TEXT, TEXT, call, found, one, pasted, timed
 from helpers.taped import MS
 
@@ -202,11 +202,21 @@ def test_what_ended_in_good_order_or_was_not_taped_is_not_a_cut() -> None:
 
 
 MANY = [(4.0 + at / 1000, choice({"content": "x"})) for at in range(40)]
+BUFFER = [(4.0 + at / 100, sse(*[TEXT] * 10, done=False)) for at in range(3)]
 
 
 def test_many_events_at_once_after_a_long_silence_are_a_burst() -> None:
+    finding = one(timed(*BUFFER, (4.05, FINISH_TEXT)), "W007")
+    assert "31 events came within 0.050 s after 4.0 s without data, in 4 reads" in finding.message
+    assert finding.message.endswith(": a proxy or server buffered the stream")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.LIKELY)
+
+
+def test_events_that_come_one_by_one_may_be_those_of_a_fast_model_after_a_queue() -> None:
     finding = one(timed(*MANY, (4.05, FINISH_TEXT)), "W007")
     assert "41 events came within 0.050 s after 4.0 s without data, in 41 reads" in finding.message
+    assert finding.message.endswith(": a proxy or server may have buffered the stream")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
 def test_the_wait_is_measured_from_the_request_on_its_way() -> None:

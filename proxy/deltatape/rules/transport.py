@@ -7,6 +7,7 @@ from deltatape.model.exchange import INVALID_HEAD, EndReason, Exchange, header
 from deltatape.model.finding import Blame, Confidence, Excluded, Severity
 from deltatape.model.reply import CallStatus
 from deltatape.model.stream import Place, Span
+from deltatape.printable import count
 from deltatape.rules.context import NS, Claim, RuleContext, label
 from deltatape.rules.framing import is_torn
 from deltatape.rules.loss import is_exhausted, is_recorder_timeout, is_refusal, unwatched_ns
@@ -287,6 +288,11 @@ def _last_place(context: RuleContext) -> Place | None:
     return Place(span=Span(size, size), t_ns=last.t_ns, line=last.line) if last else None
 
 
+_FLUSHED = 0.5
+"""How many reads for each event a buffer yields at most. A model that had to wait in a queue, and
+is fast then, sends each event alone."""
+
+
 @exchange_rule("W007", "buffered-burst", Severity.WARNING)
 def buffered_burst(context: RuleContext) -> Iterator[Claim]:
     """Report a response that arrives all at once, after a long silence."""
@@ -298,15 +304,18 @@ def buffered_burst(context: RuleContext) -> Iterator[Claim]:
     burst_ns = events[-1].t_ns - events[0].t_ns
     if wait_ns < settings.burst_wait_s * NS or burst_ns > settings.burst_share * wait_ns:
         return
+    reads = len(exchange.reads)
+    flushed = reads <= _FLUSHED * len(events)
     yield Claim(
         message=(
             f"{len(events)} events came within {burst_ns / NS:.3f} s after"
-            f" {wait_ns / NS:.1f} s without data, in {len(exchange.reads)} reads: a"
-            " proxy or server buffered the stream"
+            f" {wait_ns / NS:.1f} s without data, in {count(reads, 'read')}: a"
+            " proxy or server"
+            + (" buffered the stream" if flushed else " may have buffered the stream")
         ),
         hint="switch off response buffering and compression on every hop of the stream",
         blame=Blame.UPSTREAM,
-        confidence=Confidence.LIKELY,
+        confidence=Confidence.LIKELY if flushed else Confidence.POSSIBLE,
         at=events[0],
         evidence=events[0].data,
     )
