@@ -247,6 +247,24 @@ def test_a_named_tool_that_is_still_forced_when_its_result_is_there() -> None:
     assert finding.evidence == '{"a":1}'
 
 
+@pytest.mark.parametrize(
+    "choice", ["required", {"type": "function", "function": {"name": "press"}}]
+)
+def test_a_tool_that_does_something_may_be_called_twice_on_purpose(choice: object) -> None:
+    """A game is played by calls alone."""
+    tools = [{"type": "function", "function": {"name": "press", "parameters": {}}}]
+    pressed = (assistant(("c1", "press", '{"key":"A"}')), result("c1", "The dialogue continues."))
+    chunks = [*call("press", '{"key":"A"}'), FINISH]
+    tape = digests(
+        (asks(USER, tool_choice=choice, tools=tools), chunks),
+        (asks(USER, *pressed, tool_choice=choice, tools=tools), chunks),
+    )
+    (finding,) = [each for each in check_conversation(tape) if each.code == "C010"]
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert finding.hint.startswith("if the model should be able to answer")
+    assert finding.excluded == ()
+
+
 def test_where_the_model_may_choose_only_a_repeated_call_tells() -> None:
     assert not c010_findings("required", OTHER)
     (finding,) = c010_findings("required", CALL_REPLY)

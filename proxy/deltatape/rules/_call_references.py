@@ -13,6 +13,11 @@ from deltatape.printable import excerpt
 
 _HANDOFF = re.compile(r"transfer|hand_?-?off|delegat|escalat|switch|route", re.IGNORECASE)
 """Names of calls that give a conversation to another agent."""
+_LOOKS_UP = re.compile(
+    r"(?:\A|__|[./:-])(?i:get|list|read|search|find|fetch|look|lookup|query|show|describe|check)"
+    r"(?:\b|_|(?=[A-Z]))"
+)
+"""Names of tools that change nothing."""
 
 
 class ClaimGrade(NamedTuple):
@@ -27,6 +32,14 @@ class ClaimGrade(NamedTuple):
     excluded: tuple[Excluded, ...] = ()
     severity: Severity = Severity.ERROR
     blame: Blame | None = Blame.APP
+
+
+def looks_up(call: DeliveredCall) -> bool:
+    """Return whether the tool changes nothing, as its name says: to repeat a call is of no use.
+
+    Of several such calls none replaces another, and hardly one is denied alone.
+    """
+    return _LOOKS_UP.search(call.name or "") is not None
 
 
 def was_delivered(read_back: ReadBack, call: DeliveredCall) -> bool:

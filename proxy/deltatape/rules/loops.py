@@ -8,7 +8,7 @@ from deltatape.model.finding import Blame, ComparedPlace, Confidence, Excluded, 
 from deltatape.model.rule_settings import Settings
 from deltatape.model.turn import RepeatedIdenticalCall, SameRequest, Turn
 from deltatape.printable import excerpt
-from deltatape.rules._call_references import against_request, tools_of
+from deltatape.rules._call_references import against_request, looks_up, tools_of
 from deltatape.rules.context import NS, Claim
 from deltatape.rules.rule import (
     SeenTurn,
@@ -145,15 +145,19 @@ def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
     digest = turn.digest
     if turn.forced_again or not turn.forced_to_loop:
         return
+    useless = any(looks_up(each.call) for each in turn.again)
     yield Claim(
         message=(
             "the request has tool results but still tool_choice"
             f" {excerpt(digest.tool_choice or '', 60)!r}: the model cannot answer, it"
             f" must call {tools_of(digest.calls)} again"
         ),
-        hint="set tool_choice back to auto in requests with tool results",
+        hint="set tool_choice back to auto in requests with tool results"
+        if useless
+        else "if the model should be able to answer, set tool_choice back to auto in requests with"
+        " tool results",
         blame=Blame.APP,
-        confidence=Confidence.LIKELY,
+        confidence=Confidence.LIKELY if useless else Confidence.POSSIBLE,
         evidence=digest.calls[0].arguments or "(no arguments)",
         excluded=(
             Excluded(
@@ -162,9 +166,12 @@ def forced_tool_choice_loop(turn: Turn) -> Iterator[Claim]:
             ),
             Excluded(
                 "the model must correct a call, or make another one",
-                "it makes the same call again, and no result reports an error",
+                "it makes the same call again, of a tool that looks something up, and no result"
+                " reports an error",
             ),
-        ),
+        )
+        if useless
+        else (),
     )
 
 

@@ -1,6 +1,5 @@
 """Calls that were delivered and that the application does not repeat."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,7 +10,13 @@ from deltatape.model.finding import Confidence, Excluded, Severity, weaker
 from deltatape.model.reply import CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.printable import count, excerpt
-from deltatape.rules._call_references import ClaimGrade, against, call_label, was_delivered
+from deltatape.rules._call_references import (
+    ClaimGrade,
+    against,
+    call_label,
+    looks_up,
+    was_delivered,
+)
 from deltatape.rules.complaints import is_untrue, is_untrue_of_call
 from deltatape.rules.context import Claim
 from deltatape.rules.edits import breaks_schema
@@ -63,11 +68,6 @@ _LOOK = (
 )
 _DROPPED = "the app dropped the call on purpose"
 _DENIED = "a person or a filter denied the call, or a later call of the tool replaces it"
-_LOOKS_UP = re.compile(
-    r"(?:\A|__|[./:-])(?i:get|list|read|search|find|fetch|look|lookup|query|show|describe|check)"
-    r"(?:\b|_|(?=[A-Z]))"
-)
-"""Names of tools that change nothing: no call replaces another, and hardly one is denied alone."""
 _ONE = "the app runs one call at a time"
 
 
@@ -127,7 +127,7 @@ def _of_several(losses: "_Losses", call: DeliveredCall) -> ClaimGrade:
         read_back.reply.schemas.get(call.name or ""), call.arguments
     )
     excluded = []
-    if call.name in losses.kept_tools and not refused and _LOOKS_UP.search(call.name or ""):
+    if call.name in losses.kept_tools and not refused and looks_up(call):
         excluded.append(
             Excluded(_DENIED, f"it keeps other calls of {call.name}, which looks something up")
         )
