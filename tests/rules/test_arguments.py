@@ -301,9 +301,19 @@ def whole_call(arguments: str) -> dict[str, object]:
 
 
 def test_arguments_that_are_shown_too_are_reported() -> None:
-    said = choice({"content": f"Here: {ARGUMENTS}"})
+    for text in (ARGUMENTS, f"I look it up. {ARGUMENTS}", f"I look it up.\n{ARGUMENTS}\nSunny."):
+        finding = one(pasted(choice({"content": text}), whole_call(ARGUMENTS), FINISH), "T023")
+        assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
+        assert finding.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    "text", ["I call it with {}.", "These are the arguments:\n{}", "{} is what I pass."]
+)
+def test_arguments_in_a_sentence_may_be_what_it_speaks_of(text: str) -> None:
+    said = choice({"content": text.replace("{}", ARGUMENTS)})
     finding = one(pasted(said, whole_call(ARGUMENTS), FINISH), "T023")
-    assert (finding.severity, finding.blame) == (Severity.WARNING, Blame.UPSTREAM)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
 @pytest.mark.parametrize(

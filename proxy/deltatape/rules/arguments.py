@@ -247,6 +247,8 @@ def _strings(value: object) -> Iterator[str]:
 
 _SHORTEST = 8
 """Shorter arguments occur in texts by coincidence."""
+_LEADS_TO = re.compile(r"[\w:,;=(`]\s*\Z")
+"""The end of a text that goes on with what it speaks of: `I call it with `."""
 
 
 @exchange_rule("T023", "arguments-in-text", Severity.WARNING, about=Subject.CALLS)
@@ -258,11 +260,20 @@ def arguments_in_text(context: RuleContext) -> Iterator[Claim]:
             continue
         if not text.startswith("{") or text not in choice.text:
             continue
+        told = _is_in_sentence(choice.text, text)
         claim = Claim(
-            message=f"the text of the answer repeats the arguments of {label(call)}",
+            message=f"the text of the answer repeats the arguments of {label(call)}"
+            + (", in a sentence that may be about them" if told else ""),
             hint="in the client, do not show text that repeats the arguments of a call",
             blame=Blame.UPSTREAM,
-            confidence=Confidence.LIKELY,
+            confidence=Confidence.POSSIBLE if told else Confidence.LIKELY,
             evidence=text,
         )
         yield about_call(context, call, claim)
+
+
+def _is_in_sentence(text: str, arguments: str) -> bool:
+    """Return whether a sentence leads up to the first place of the arguments, or goes on there."""
+    before, _, after = text.partition(arguments)
+    follows = after.partition("\n")[0]
+    return _LEADS_TO.search(before) is not None or re.search(r"\w", follows) is not None
