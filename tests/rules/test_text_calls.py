@@ -101,6 +101,18 @@ def test_a_question_about_the_notation_may_be_answered_in_it() -> None:
     assert not is_fact(CALL)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Do not call anything: just show me how your raw call would look.",
+        "What would the tool call be?",
+    ],
+)
+def test_a_user_who_asks_for_calls_may_want_to_see_one(question: str) -> None:
+    assert is_fact(f"It would look like this:\n{CALL}", question)
+    assert not is_fact(f"I look it up:\n{CALL}", "Call Ann, please.")
+
+
 def test_special_tokens_and_further_calls_are_not_prose() -> None:
     assert not is_fact(f"I look it up. {CALL}<|im_end|>\n")
     assert not is_fact(f"{CALL} [/TOOL_CALLS]")

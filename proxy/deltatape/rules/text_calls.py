@@ -16,6 +16,11 @@ _TAG = re.compile(r"[^\s{>\]]{0,60}+[>\]]?")
 _SHORTEST_TAG = 5
 _SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_/]{1,40}\]")
 """White space and separators that models write between and after their calls."""
+_USER = "user"
+_ABOUT_CALLS = re.compile(
+    r"\b(?:tool|function|raw|your) calls?\b|\b(?:not|don't) call\b|\byou call\b|\bcall syntax\b",
+    re.IGNORECASE,
+)
 _OWN = frozenset({"assistant", "model", "tool"})
 """Roles of what the model wrote itself, or tools gave it."""
 
@@ -35,6 +40,12 @@ def is_in_prompt(request: RequestSummary, written: TextCall) -> bool:
     """Return whether the request's text for the model contains the opening tag of such a call."""
     prompts = [message for message in request.history if message.role not in _OWN]
     return _is_mentioned(prompts, written)
+
+
+def _is_question(request: RequestSummary) -> bool:
+    """Return whether the user's last message speaks of calls, to see one perhaps."""
+    asked = next((each for each in reversed(request.history) if each.role == _USER), None)
+    return asked is not None and _ABOUT_CALLS.search(asked.text) is not None
 
 
 def _is_mentioned(messages: Sequence[Message], written: TextCall) -> bool:
@@ -135,11 +146,11 @@ def _closed(context: RuleContext, written: TextCall, *, sent: bool, followed: bo
             confidence=Confidence.POSSIBLE,
             severity=Severity.WARNING,
         )
-    if followed or is_in_prompt(context.request, written):
+    if followed or is_in_prompt(context.request, written) or _is_question(context.request):
         return Claim(
             message=(
                 f"{where(written)} names an offered tool, but may only be an example:"
-                " more text follows it, or the request mentions the notation"
+                " more text follows it, or the request mentions the notation or such calls"
             ),
             hint=(
                 "nothing to do if the answer explains calls; otherwise configure the"
