@@ -200,6 +200,25 @@ def test_the_log_of_a_tape_is_part_of_its_story(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("what", ["T003", "t003", "single-current-call"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(("--html", "x.html"), ("--fix", "fx"), ("--format", "json"), ("--error", "foo")),
+        *(("--suspects",), ("--full",), ("--short",)),
+    ],
+    ids=lambda options: options[0],
+)
+def test_an_option_about_an_exchange_is_refused_with_a_code(
+    tmp_path: Path, what: str, options: tuple[str, ...]
+) -> None:
+    result = called("why", what, *options, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    told = f"deltatape: {options[0]}: has no effect with a code or a suspect\n"
+    assert result.stderr.decode() == told
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_an_unknown_code_is_reported(tmp_path: Path) -> None:
     result = called("why", "T999", folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")

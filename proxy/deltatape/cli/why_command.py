@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FILE, FOLDER, FULL, option
+from deltatape.cli.options import FILE, FOLDER, FULL, option, refuse_useless
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.diagnose.check import check
@@ -68,8 +68,10 @@ from deltatape.why.explain import explain
     default="text",
     help="Text for people, JSON for programs, or Markdown for an issue.",
 )
+@click.pass_context
 @collecting_seldom(YOUNG_OBJECTS)
 def command(
+    ctx: click.Context,
     *,
     what: str,
     error: tuple[str, ...],
@@ -95,6 +97,7 @@ def command(
         raise UsageError("--redact: of the file that --html writes; name one")
     text = _explanation(what)
     if text is not None:
+        refuse_useless(ctx, ("what",), "with a code or a suspect")
         show(document_lines(text, width()))
         return 0
     found = named(what, full=full) if what else latest()
