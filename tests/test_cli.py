@@ -71,6 +71,12 @@ def test_a_typing_error_is_answered_with_the_nearest_name(
     assert result.stderr.decode().endswith(f"Did you mean {nearest!r}?\n")
 
 
+def test_the_choices_of_a_missing_option_are_listed_one_a_line(tmp_path: Path) -> None:
+    result = called("export", FIXED, folder=tmp_path)
+    assert result.returncode == 2
+    assert b"Choose from:\n    har,\n    vcr,\n" in result.stderr
+
+
 def test_nothing_is_suggested_where_nothing_is_near(tmp_path: Path) -> None:
     for arguments in (("zzz",), ("why", "zzzzzzz"), ("show", "zzz.tape"), ("show", "zzz/zzz.tape")):
         result = called(*arguments, folder=tmp_path)

@@ -9,6 +9,7 @@ import gc
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -47,6 +48,8 @@ COMMANDS = {
     "demo": "Record, check and replay an app on an embedded provider: no key, no network.",
 }
 """Every command and its one-line help, in the order of use."""
+_INDENT = re.compile(r"^\t")
+"""Stands before each value in click's lists of choices; a tab would be printed as an escape."""
 
 
 @contextlib.contextmanager
@@ -134,7 +137,8 @@ def main() -> int:
     except click.ClickException as error:
         printed = io.StringIO()
         error.show(printed)
-        _print_error(printed.getvalue().rstrip("\n").split("\n"))
+        lines = printed.getvalue().rstrip("\n").split("\n")
+        _print_error(_INDENT.sub("    ", line) for line in lines)
         return DeltatapeError.exit_code
     except DeltatapeError as error:
         _print_error([f"deltatape: {error}"])
