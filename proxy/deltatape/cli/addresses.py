@@ -54,3 +54,19 @@ def upstreams_of(texts: Sequence[str]) -> tuple[Upstream, ...]:
             with settings.at_upstream(name):
                 more.append(parse_upstream(f"{name}={url}"))
     return (*options, *more)
+
+
+def upstream_without_name(url: str, option: str) -> Upstream:
+    """Parse the value of an option that takes one URL.
+
+    Raises:
+        UsageError: it is invalid, or has a name; the message names `option`.
+    """
+    try:
+        upstream = parse_upstream(url)
+    except UsageError as error:
+        problem = str(error).replace("--upstream", option).replace("[NAME=]", "")
+        raise UsageError(problem) from None
+    if upstream.name:
+        raise UsageError(f"{option} {url!r}: one URL is accepted, without a name")
+    return upstream

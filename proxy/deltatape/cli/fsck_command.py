@@ -79,15 +79,9 @@ def command(
 
 
 def _upstream(url: str) -> "Upstream":
-    from deltatape.gateway.routes import parse_upstream  # noqa: PLC0415 - see above
+    from deltatape.cli.addresses import upstream_without_name  # noqa: PLC0415 - see above
 
-    try:
-        upstream = parse_upstream(url)
-    except UsageError as error:
-        raise UsageError(str(error).replace("--upstream", "--against")) from None
-    if upstream.name:
-        raise UsageError(f"--against {url!r}: one URL is accepted, without a name")
-    return upstream
+    return upstream_without_name(url, "--against")
 
 
 def _named(texts: tuple[str, ...]) -> list[str | Audit]:

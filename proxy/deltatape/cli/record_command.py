@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltatape.cli.addresses import listen_address, upstreams_of
+from deltatape.cli.addresses import listen_address, upstream_without_name, upstreams_of
 from deltatape.cli.options import (
     CONTROL,
     DRAIN_TIMEOUT,
@@ -45,7 +45,6 @@ from deltatape.environment.clients import recognised
 from deltatape.errors import UsageError
 from deltatape.garbage import collecting_seldom
 from deltatape.gateway.outbound import outbound_from
-from deltatape.gateway.routes import Upstream, parse_upstream
 from deltatape.http1.event_loop import StreamingEventLoop
 from deltatape.http1.listener import Address, parse_address
 from deltatape.mitm.hosts import Hosts
@@ -407,7 +406,7 @@ def options_of(
         taping_options(arguments, environment, listen, _folder(arguments, argv, environment)),
         workers=arguments.workers,
         upstreams=upstreams_of(arguments.upstream),
-        app=_app(arguments.app),
+        app=None if arguments.app is None else upstream_without_name(arguments.app, "--app"),
         app_listen=app_listen,
         token=_token(arguments.token, listen, app_listen if arguments.app else listen),
         check_keys=not arguments.allow_key_mismatch,
@@ -507,15 +506,6 @@ def _control_address(address_text: str | None) -> Address | None:
             " [::1]:8379"
         )
     return address
-
-
-def _app(url: str | None) -> Upstream | None:
-    if url is None:
-        return None
-    app = parse_upstream(url)
-    if app.name:
-        raise UsageError(f"--app {url!r}: give the URL without a name, as in http://127.0.0.1:3000")
-    return app
 
 
 def _token(token: str | None, *addresses: Address) -> str | None:

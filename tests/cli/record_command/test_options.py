@@ -30,7 +30,15 @@ from helpers.projects import put
         (("--token", "a/b" * 9), "--token: at least 16 characters of printable ASCII"),
         (("--token", ""), "--token: at least 16 characters"),
         (("--token", "\u00e9" * 20), "--token: at least 16 characters"),
-        (("--app", "x=http://127.0.0.1:1"), "give the URL without a name"),
+        (
+            ("--app", "x=http://127.0.0.1:1"),
+            "--app 'x=http://127.0.0.1:1': one URL is accepted, without a name",
+        ),
+        (
+            ("--app", "foo"),
+            "--app 'foo': invalid upstream; use http://HOST or https://HOST, such as",
+        ),
+        (("--app", ""), "--app '': invalid upstream"),
         (("--keep", "soon"), "--keep 'soon': invalid limit"),
         (("--control", "0.0.0.0:1", "--", "true"), "--control '0.0.0.0:1': only loopback"),
         (("--app-listen", "nowhere"), "--app-listen 'nowhere': invalid address"),
