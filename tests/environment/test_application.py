@@ -145,6 +145,20 @@ def test_a_value_that_is_not_a_url_is_left_and_not_shown() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_BASE_URL", "http://127.0.0.1:99999"),
+        ("OPENAI_BASE_URL", "https://llm.example:port/v1"),
+        ("OLLAMA_HOST", "127.0.0.1:99999"),
+    ],
+)
+def test_a_port_that_is_none_is_told_as_such(name: str, value: str) -> None:
+    answer = planned({name: value})
+    assert name not in answer.variables
+    assert answer.notes == (f"{name} in the environment has an invalid port and stays as it is",)
+
+
 def test_credentials_in_a_url_go_on_to_the_app_and_to_nobody_else() -> None:
     answer = planned({"OPENAI_BASE_URL": "https://ann:fake0000@llm.example/v1"})
     assert (

@@ -33,6 +33,7 @@ from deltatape.environment.variables import (
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Origin, Upstream, parse_upstream
 from deltatape.providers import PROVIDERS, UPSTREAMS, provider_of_host
+from deltatape.urls import split_url
 
 GATEWAY = "DELTATAPE_URL"
 """The gateway's base URL, for applications, and for a deltatape started inside of another."""
@@ -83,6 +84,17 @@ def parse_url(name: str, value: str) -> BaseUrl | None:
         return None
     query = f"?{parts.query}" if parts.query else ""
     return BaseUrl(origin=upstream.origin, userinfo=userinfo + at, path=parts.path + query)
+
+
+def problem_of(name: str, value: str) -> str:
+    """Say what is wrong with a value that `parse_url` does not accept."""
+    url = _ollama(value) if name == "OLLAMA_HOST" else value
+    if _ABSOLUTE.match(url):
+        try:
+            _ = split_url(url).port
+        except ValueError:
+            return "has an invalid port"
+    return "is not an http or https URL"
 
 
 def _ollama(value: str) -> str:
@@ -349,7 +361,7 @@ class _Planner:
         verb = "replay" if self._purpose is EnvironmentPurpose.REPLAY else "record"
         url = parse_url(key, configured.url.strip())
         if url is None:
-            return f"{key} in {configured.file} is not an http or https URL"
+            return f"{key} in {configured.file} {problem_of(key, configured.url.strip())}"
         place = f"{key} in {configured.file} points at {url.shown}"
         if is_deltatape(url, ()):
             return f"{place}: {verb} with --listen {url.origin.host}:{url.origin.port}"
@@ -416,12 +428,12 @@ class _Planner:
 
     def _redirect(self, name: str) -> None:
         """Lead the user's own URL through the gateway."""
-        url = parse_url(name, self._known[name].value.strip())
+        value = self._known[name].value.strip()
+        url = parse_url(name, value)
         if url is None:
             if is_listed(name):
-                self.notes.append(
-                    f"{self._described(name, url)} is not an http or https URL and stays as it is"
-                )
+                problem = problem_of(name, value)
+                self.notes.append(f"{self._described(name, url)} {problem} and stays as it is")
             return
         if self._must_stay(name, url):
             return
