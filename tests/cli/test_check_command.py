@@ -332,10 +332,10 @@ def test_no_baseline_is_written_of_tapes_that_cannot_be_read(tmp_path: Path) -> 
 def test_a_baseline_replaces_nothing_but_a_baseline(tmp_path: Path) -> None:
     shutil.copy(BROKEN, tmp_path / "x.tape")
     os.mkfifo(tmp_path / "pipe")
-    for name, shown in (("x.tape", "x.tape"), ("pipe", "pipe"), ("", ".")):
+    for name in ("x.tape", "pipe"):
         result = called("check", CUT, "--write-baseline", name, folder=tmp_path)
         assert (result.returncode, result.stdout) == (2, b"")
-        message = f"--write-baseline {shown}: is there already, and no baseline; name another file"
+        message = f"--write-baseline {name}: is there already, and no baseline; name another file"
         assert message in result.stderr.decode()
     assert (tmp_path / "x.tape").read_bytes() == BROKEN.read_bytes()
 

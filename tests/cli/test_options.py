@@ -1,10 +1,13 @@
 """Options: durations, and what every option shows of itself."""
 
+from pathlib import Path
+
 import click
 import pytest
 
 from deltatape.cli import COMMANDS, deltatape
 from deltatape.cli.options import WrapperCommand, seconds
+from helpers.console import called
 
 
 def options() -> list[tuple[str, click.Option]]:
@@ -48,6 +51,33 @@ def test_an_invalid_duration_is_reported_with_valid_ones(text: str) -> None:
     option = click.Option(["--hold"])
     with pytest.raises(click.BadParameter, match="use 500ms, 30s or 2m"):
         seconds(click.Context(click.Command("x")), option, text)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("why", ""), ("show", ""), ("check", "x.tape", ""), ("open", ""), ("doctor", "")),
+        *(("ls", ""), ("scan", "x.tape", "--out", ""), ("record", "--to", "", "--", "true")),
+        *(("redact", "x.tape", "-o", ""), ("why", "T003", "--html", "")),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "x.tape").touch()
+    result = called(*arguments, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    told = result.stderr.decode().splitlines()[-1]
+    assert told.endswith("the path is empty; a variable in the command line may be unset")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.tape"]
+
+
+@pytest.mark.parametrize("url", ["foo://x", "http://127.0.0.1:1/x", "s3://"])
+@pytest.mark.parametrize("command", ["why", "ls", "watch", "check", "pack"])
+def test_a_url_that_is_not_read_is_shown_as_typed(tmp_path: Path, command: str, url: str) -> None:
+    result = called(command, url, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    told = result.stderr.decode()
+    assert told.startswith(f"deltatape: {url!r}: not the URL of an object store; use file:///")
 
 
 @click.command("wrap", cls=WrapperCommand)

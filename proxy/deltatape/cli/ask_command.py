@@ -16,7 +16,7 @@ from deltatape.ask.chart import bars, chart_lines, chart_svg
 from deltatape.ask.copies import local_dataset
 from deltatape.ask.dataset import Answer, Dataset, Only, SqlError
 from deltatape.ask.prepared import question, questions
-from deltatape.cli.options import FILE, option, refuse_useless
+from deltatape.cli.options import FILE, TapeArgument, option, refuse_useless
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.printable import count, escape
@@ -46,7 +46,7 @@ def day(ctx: click.Context, param: click.Parameter, value: str | None) -> date |
 
 
 @click.command("ask")
-@click.argument("dataset")
+@click.argument("dataset", cls=TapeArgument)
 @click.argument("name", required=False, metavar="[QUESTION]")
 @option("--sql", metavar="SELECT", help="Ask this instead of a prepared question.")
 @option("--since", metavar="DAY", callback=day, help="Only exchanges from this day on, in UTC.")

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FILE, codes, fail_on, failing_severities, jobs, option
+from deltatape.cli.options import (
+    FILE,
+    TapeArgument,
+    codes,
+    fail_on,
+    failing_severities,
+    jobs,
+    option,
+)
 from deltatape.cli.parallel_check import check_all
 from deltatape.cli.tapes import all_of, each_recording_once, latest, read_file
 from deltatape.cli.terminal import Bar, say, show, width, write
@@ -115,7 +123,7 @@ def _may_be_replaced(path: Path) -> bool:
 
 
 @click.command("check")
-@click.argument("tapes", nargs=-1, metavar="[TAPE[#N] | FOLDER]...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, metavar="[TAPE[#N] | FOLDER]...")
 @option(
     "--format",
     type=click.Choice(FORMATS),

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from deltatape.cli.options import TapeArgument
 from deltatape.cli.splice_command import OUTPUT, join
 from deltatape.errors import UsageError
 from deltatape.store.listing import locate
 
 
 @click.command("cut")
-@click.argument("exchanges", nargs=-1, required=True, metavar="TAPE#N...")
+@click.argument("exchanges", cls=TapeArgument, nargs=-1, required=True, metavar="TAPE#N...")
 @OUTPUT
 def command(*, exchanges: tuple[str, ...], output: Path) -> int:
     """Copy chosen exchanges to a new tape; the original stays unchanged.

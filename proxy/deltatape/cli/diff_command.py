@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT, option
+from deltatape.cli.options import FORMAT, TapeArgument, option
 from deltatape.cli.tapes import NamedExchanges, is_tape, named
 from deltatape.cli.terminal import show, width, write
 from deltatape.compare import VOLATILE, compare_exchanges, first_damage
@@ -22,7 +22,7 @@ _TWO = 2
 
 
 @click.command("diff")
-@click.argument("exchanges", nargs=-1, required=True, metavar="TAPE#N TAPE#M...")
+@click.argument("exchanges", cls=TapeArgument, nargs=-1, required=True, metavar="TAPE#N TAPE#M...")
 @option(
     "--volatile",
     multiple=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT
+from deltatape.cli.options import FORMAT, PathArgument
 from deltatape.cli.terminal import show, write
 from deltatape.doctor.environment import (
     client_remarks,
@@ -35,7 +35,9 @@ from deltatape.settings.settings import load
 
 
 @click.command("doctor")
-@click.argument("folder", default=".", type=click.Path(path_type=Path), metavar="[FOLDER]")
+@click.argument(
+    "folder", cls=PathArgument, default=".", type=click.Path(path_type=Path), metavar="[FOLDER]"
+)
 @FORMAT
 def command(*, folder: Path, format: str) -> int:  # noqa: A002 - the option's name
     """Look for what would keep an app's traffic from the recorder, and say what to change.

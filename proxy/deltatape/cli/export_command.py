@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from deltatape import __version__
-from deltatape.cli.options import option
+from deltatape.cli.options import TapeArgument, option
 from deltatape.cli.tapes import all_of, each_recording_once, latest, named
 from deltatape.cli.terminal import say, write, write_bytes
 from deltatape.diagnose.rebuild import Analysis, analyse
@@ -22,7 +22,7 @@ _FORMATS = {each.name: each for each in EXPORTERS}
 
 
 @click.command("export")
-@click.argument("tapes", nargs=-1, metavar="[TAPE[#N]]...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, metavar="[TAPE[#N]]...")
 @option("--format", type=click.Choice(list(_FORMATS)), required=True, help="The format.")
 @option(
     "-o",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deltatape.cli.options import FORMAT, duration, option, output, refuse_useless
+from deltatape.cli.options import FORMAT, TapeArgument, duration, option, output, refuse_useless
 from deltatape.cli.tapes import all_of, exchanges_of
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 @click.command("fsck")
-@click.argument("tapes", nargs=-1, required=True, metavar="[TAPE[#N] | FOLDER]...")
+@click.argument(
+    "tapes", cls=TapeArgument, nargs=-1, required=True, metavar="[TAPE[#N] | FOLDER]..."
+)
 @option(
     "--against",
     metavar="URL",

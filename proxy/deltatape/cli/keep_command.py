@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FOLDER, option
+from deltatape.cli.options import FOLDER, TapeArgument, option
 from deltatape.cli.redact_command import CONTENT, tell, whole_tape
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.errors import UsageError
@@ -30,7 +30,7 @@ _MAX_STEM = 60
 
 
 @click.command("keep")
-@click.argument("tape", default="", metavar="[TAPE]")
+@click.argument("tape", cls=TapeArgument, default="", metavar="[TAPE]")
 @click.argument("name", default="", metavar="[NAME]")
 @option(
     "--to",

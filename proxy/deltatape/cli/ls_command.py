@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FORMAT, option
+from deltatape.cli.options import FORMAT, TapeArgument, option
 from deltatape.cli.terminal import Bar, list_width, say, show, write
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
@@ -41,7 +41,13 @@ _COUNTED_BYTES = 64 << 20
 
 
 @click.command("ls")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER | TAPE]...")
+@click.argument(
+    "folders",
+    cls=TapeArgument,
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="[FOLDER | TAPE]...",
+)
 @FORMAT
 @option(
     "--exchanges",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import click
 
 from deltatape import __version__
-from deltatape.cli.options import option
+from deltatape.cli.options import TapeArgument, option
 from deltatape.cli.tapes import write_tape
 from deltatape.cli.terminal import list_width, say, write
 from deltatape.clock import SystemClock
@@ -63,7 +63,7 @@ def changes() -> Iterator[FaultSpec]:
 
 
 @click.command("mutate")
-@click.argument("tape", required=False, metavar="TAPE[#N]")
+@click.argument("tape", cls=TapeArgument, required=False, metavar="TAPE[#N]")
 @option(
     "--as",
     "names",

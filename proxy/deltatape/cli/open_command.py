@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 
 from deltatape.child.signals import Signals
-from deltatape.cli.options import option
+from deltatape.cli.options import PathArgument, option
 from deltatape.cli.tapes import is_tape
 from deltatape.cli.terminal import say, write
 from deltatape.clock import SystemClock
@@ -38,7 +38,7 @@ _KEPT_NS = 60 * 86_400_000_000_000
 
 
 @click.command("open")
-@click.argument("what", default="", metavar="[TAPE | FOLDER | DATASET | URL]")
+@click.argument("what", cls=PathArgument, default="", metavar="[TAPE | FOLDER | DATASET | URL]")
 @option(
     "--listen",
     default="127.0.0.1:0",

@@ -10,6 +10,7 @@ import click
 
 from deltatape.errors import UsageError
 from deltatape.model.finding import Severity
+from deltatape.objects.urls import check_store_url
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)")
 _EXTRA = re.compile(r"unexpected extra arguments? \((\S+?)(?: .*)?\)")
@@ -28,9 +29,46 @@ MITM = "mitm"
 _UNEXPLAINED: Mapping[str, str] = MappingProxyType({})
 
 
+def _refuse_empty(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    """Refuse an empty path, which would be read as the current folder or as the latest tape."""
+    given = ctx.get_parameter_source(param.name or "") is not click.core.ParameterSource.DEFAULT
+    if given and "" in (value if isinstance(value, tuple) else (value,)):
+        raise click.BadParameter(
+            "the path is empty; a variable in the command line may be unset", ctx=ctx, param=param
+        )
+
+
+class PathArgument(click.Argument):
+    """An argument for paths or URLs, not empty ones."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        _refuse_empty(ctx, self, value)
+        return super().process_value(ctx, value)
+
+
+class TapeArgument(PathArgument):
+    """An argument for tapes and folders: paths, or URLs of object stores."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, str):  # click has a value of its own for one that is missing
+                check_store_url(each)
+        return super().process_value(ctx, value)
+
+
+class PathOption(click.Option):
+    """An option for a path, not an empty one."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        _refuse_empty(ctx, self, value)
+        return super().process_value(ctx, value)
+
+
 def option(*names: str, help: str, **settings: Any) -> Callable[[F], F]:  # noqa: A002 - click's word
     """Return a `click.option` whose help shows its default and its environment variable."""
     settings.setdefault("show_default", True)
+    if isinstance(settings.get("type"), click.Path):
+        settings.setdefault("cls", PathOption)
     return click.option(*names, help=help, show_envvar=True, **settings)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from deltatape.cli.options import jobs, option
+from deltatape.cli.options import TapeArgument, jobs, option
 from deltatape.cli.terminal import Bar, say, write
 from deltatape.cli.workers import in_order, worthwhile
 from deltatape.errors import DeltatapeError
@@ -23,7 +23,12 @@ from deltatape.store.reader import open_tape
 
 @click.command("pack")
 @click.argument(
-    "tapes", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="TAPE|FOLDER..."
+    "tapes",
+    cls=TapeArgument,
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="TAPE|FOLDER...",
 )
 @option("--unpack", is_flag=True, help="Restore the tapes from sealed ones.")
 @option("--keep", is_flag=True, help="Keep the originals of packed or unpacked tapes.")

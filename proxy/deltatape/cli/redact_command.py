@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import option
+from deltatape.cli.options import TapeArgument, option
 from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
 from deltatape.store.listing import locate
@@ -31,7 +31,7 @@ CONTENT = option(
 
 
 @click.command("redact")
-@click.argument("tapes", nargs=-1, required=True, metavar="TAPE...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, required=True, metavar="TAPE...")
 @option(
     "-o",
     "--output",

@@ -17,6 +17,7 @@ from deltatape.cli.options import (
     FILE,
     MITM,
     VOLATILE,
+    TapeArgument,
     WrapperCommand,
     codes,
     duration,
@@ -103,7 +104,7 @@ class ReplayArguments:
 
 
 @click.command("replay", cls=WrapperCommand)
-@click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N]...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, required=True, metavar="TAPE[#N]...")
 @option(
     "--listen",
     metavar="HOST:PORT",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from deltatape.cli.options import FORMAT, jobs, option
+from deltatape.cli.options import FORMAT, PathOption, TapeArgument, jobs, option
 from deltatape.cli.terminal import Bar, say, write
 from deltatape.cli.workers import cores
 from deltatape.errors import DeltatapeError, UsageError
@@ -28,8 +28,14 @@ _SHOWN = 20
 
 
 @click.command("scan")
-@click.argument("source", metavar="FOLDER|URL")
-@option("--out", required=True, metavar="FOLDER|URL", help="The dataset; created if it is missing.")
+@click.argument("source", cls=TapeArgument, metavar="FOLDER|URL")
+@option(
+    "--out",
+    cls=PathOption,
+    required=True,
+    metavar="FOLDER|URL",
+    help="The dataset; created if it is missing.",
+)
 @option(
     "--engine",
     type=click.Choice(["local", "dask"]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deltatape.cli.options import QUIET, duration, option, size
+from deltatape.cli.options import QUIET, PathArgument, duration, option, size
 from deltatape.cli.terminal import say
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
@@ -33,7 +33,7 @@ _LEAST = 10 << 20
 
 
 @click.command("ship")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("folder", cls=PathArgument, type=click.Path(path_type=Path), metavar="DIR")
 @click.argument("url", metavar="URL")
 @option("--once", is_flag=True, help="End when every finished tape is in the store.")
 @option(

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from deltatape.cli.options import FORMAT, FULL, option
+from deltatape.cli.options import FORMAT, FULL, TapeArgument, option
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write, write_bytes
 from deltatape.conversation import check_conversation
@@ -37,7 +37,7 @@ from deltatape.why.timeline import time_axis
 
 
 @click.command("show")
-@click.argument("tape", default="", metavar="[TAPE[#N]]")
+@click.argument("tape", cls=TapeArgument, default="", metavar="[TAPE[#N]]")
 @option("--calls", is_flag=True, help="Show the rebuilt tool calls.")
 @option("--events", is_flag=True, help="Show each event with its time and place (one #N).")
 @option("--reads", is_flag=True, help="Show the socket reads (one #N).")

@@ -13,7 +13,15 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from deltatape.cli.options import FORMAT, VOLATILE, WrapperCommand, duration, option, output
+from deltatape.cli.options import (
+    FORMAT,
+    VOLATILE,
+    TapeArgument,
+    WrapperCommand,
+    duration,
+    option,
+    output,
+)
 from deltatape.cli.tapes import provider_exchanges, with_stored
 from deltatape.cli.terminal import say, show, width, write
 from deltatape.clock import SystemClock
@@ -62,7 +70,7 @@ class ShrinkArguments:
 
 
 @click.command("shrink", cls=WrapperCommand)
-@click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, metavar="TAPE[#N]...")
 @output("The new tape; the tests go into the same folder. Default: TAPE-small.tape.")
 @option("--error", metavar="TEXT", help="Text that the command prints when it fails.")
 @option(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import output
+from deltatape.cli.options import TapeArgument, output
 from deltatape.cli.terminal import say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
@@ -19,7 +19,7 @@ OUTPUT = output("The tape to make; it must not exist.", required=True)
 
 
 @click.command("splice")
-@click.argument("tapes", nargs=-1, required=True, metavar="TAPE[#N]...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, required=True, metavar="TAPE[#N]...")
 @OUTPUT
 def command(*, tapes: tuple[str, ...], output: Path) -> int:
     """Join tapes, or single exchanges of them, to one tape.

@@ -19,6 +19,7 @@ from deltatape.cli.options import (
     FORMAT,
     MITM,
     VOLATILE,
+    TapeArgument,
     WrapperCommand,
     duration,
     option,
@@ -137,7 +138,7 @@ def patterns(
 
 
 @click.command("torture", cls=WrapperCommand)
-@click.argument("tapes", nargs=-1, metavar="TAPE[#N]...")
+@click.argument("tapes", cls=TapeArgument, nargs=-1, metavar="TAPE[#N]...")
 @option(
     "--only",
     multiple=True,

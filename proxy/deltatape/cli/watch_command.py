@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deltatape.cli.options import TapeArgument
 from deltatape.cli.terminal import say, width
 from deltatape.clock import SystemClock, parse_rfc3339
 from deltatape.errors import DeltatapeError
@@ -44,7 +45,7 @@ _NS = 1_000_000_000
 
 
 @click.command("watch")
-@click.argument("what", default="", metavar="[TAPE | FOLDER]")
+@click.argument("what", cls=TapeArgument, default="", metavar="[TAPE | FOLDER]")
 def command(*, what: str) -> int:
     """Watch exchanges while they are recorded: one line each, with a timeline of what came when.
 

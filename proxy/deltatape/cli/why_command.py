@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import FILE, FOLDER, FULL, option, refuse_useless
+from deltatape.cli.options import FILE, FOLDER, FULL, TapeArgument, option, refuse_useless
 from deltatape.cli.tapes import NO_REQUEST, NamedExchanges, latest, named
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.diagnose.check import check
@@ -32,7 +32,9 @@ from deltatape.why.explain import explain
 
 
 @click.command("why")
-@click.argument("what", default="", metavar="[TAPE[#N] | FILE | - | CODE | SUSPECT]")
+@click.argument(
+    "what", cls=TapeArgument, default="", metavar="[TAPE[#N] | FILE | - | CODE | SUSPECT]"
+)
 @option(
     "--error",
     multiple=True,

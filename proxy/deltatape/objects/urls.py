@@ -25,6 +25,20 @@ def is_store_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
+def check_store_url(text: str) -> None:
+    """Check that a text is no URL, or that of an object store.
+
+    Raises:
+        UsageError: it is another URL.
+    """
+    if is_store_url(text) and url_of(text) is None:
+        raise _no_store(text)
+
+
+def _no_store(text: str) -> UsageError:
+    return UsageError(f"{text!r}: not the URL of an object store; use {ACCEPTED}")
+
+
 def url_of(path: "str | os.PathLike[str]") -> str | None:
     """Return the URL that a path was made from; None: it is a path of this machine."""
     text = os.fspath(path)
@@ -42,7 +56,7 @@ def open_store(url: str, *, makes: bool = False) -> "ObjectStore":
         UsageError: the URL is not that of an object store, or obstore is not installed.
     """
     if not is_store_url(url):
-        raise UsageError(f"{url!r}: not the URL of an object store; use {ACCEPTED}")
+        raise _no_store(url)
     try:
         from deltatape.objects.store import ObjectStore  # noqa: PLC0415 - see above
     except ModuleNotFoundError as error:
