@@ -82,7 +82,7 @@ def test_a_file_with_a_number_sign_in_its_name_is_a_file(tmp_path: Path) -> None
     assert locate(f"{path}#2") == Location(path=path, exchange=2)
 
 
-@pytest.mark.parametrize("number", ["", "x", "-1", "1a", "9" * 30])
+@pytest.mark.parametrize("number", ["", "x", "-1", "1a", "9" * 30, "1#2", "x#1", "1#2#3"])
 def test_what_is_no_number_behind_a_tape_is_told(tmp_path: Path, number: str) -> None:
     path = tape(tmp_path, "x.tape", 1)
     with pytest.raises(UsageError) as told:

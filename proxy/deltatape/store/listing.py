@@ -136,7 +136,7 @@ def locate(text: str, folders: Sequence[Path] | None = None) -> Location:
     if number == 0:
         raise UsageError(f"{text}: exchanges are counted from 1")
     if name:
-        _refuse_wrong_number(name)
+        _refuse_wrong_number(text, name)
         return Location(path=Path(name), exchange=number)
     folders = tape_folders() if folders is None else folders
     tapes = list_tapes(folders)
@@ -146,14 +146,22 @@ def locate(text: str, folders: Sequence[Path] | None = None) -> Location:
     return Location(path=tapes[0].path, exchange=number)
 
 
-def _refuse_wrong_number(name: str) -> None:
-    """Reject `TAPE#x`, which would otherwise be reported as a missing file."""
-    tape, sign, rest = name.rpartition("#")
-    if sign and tape and os.sep not in rest and not _is_file(name) and _is_file(tape):
-        raise UsageError(
-            f"{name}: {rest!r} is no number of an exchange; one from 1 is accepted, such as"
-            f" {tape}#1"
-        )
+def _refuse_wrong_number(text: str, name: str) -> None:
+    """Reject `TAPE#x`, which would otherwise be reported as a missing file.
+
+    Args:
+        text: what the user named.
+        name: the file of it, if a number follows.
+    """
+    if _is_file(name):
+        return
+    for sign in reversed([*re.finditer("#", name)]):
+        tape, rest = text[: sign.start()], text[sign.end() :]
+        if tape and os.sep not in rest and _is_file(tape):
+            raise UsageError(
+                f"{text}: {rest!r} is no number of an exchange; one from 1 is accepted, such as"
+                f" {tape}#1"
+            )
 
 
 def _is_file(text: str) -> bool:
