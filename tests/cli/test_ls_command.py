@@ -108,10 +108,18 @@ def test_folders_can_be_named_and_have_to_be_there(tmp_path: Path) -> None:
     assert len(called("ls", "a", "b", folder=tmp_path).stdout.splitlines()) == 2
     missing = called("ls", "a", "missing", folder=tmp_path)
     assert (missing.returncode, missing.stdout) == (2, b"")
-    assert b"missing: there is no such folder" in missing.stderr
-    file = called("ls", "b/y.tape", folder=tmp_path)
-    assert file.returncode == 2
-    assert b"b/y.tape: is a file" in file.stderr
+    assert b"missing: there is no such tape or folder" in missing.stderr
+
+
+def test_a_tape_can_be_named(tmp_path: Path) -> None:
+    shutil.copyfile(CUT, tmp_path / "x.tape")
+    shutil.copyfile(BROKEN, tmp_path / "y.tape")
+    named = called("ls", "x.tape", folder=tmp_path)
+    assert named.returncode == 0
+    assert named.stdout.startswith(b"x.tape ")
+    both = called("ls", "x.tape", ".", "--format", "json", folder=tmp_path)
+    sizes = {each["path"]: each["bytes"] for each in json.loads(both.stdout)["tapes"]}
+    assert sizes == {"x.tape": CUT.stat().st_size, "y.tape": BROKEN.stat().st_size}
 
 
 def test_without_tapes_it_says_how_to_make_one(tmp_path: Path) -> None:

@@ -52,10 +52,16 @@ def test_a_tape_that_is_moved_away_meanwhile_is_not_listed(tmp_path: Path) -> No
 def test_folders_that_are_named_have_to_be_there(tmp_path: Path) -> None:
     new = tape(tmp_path, "new.tape", 30)
     assert [found.path for found in list_named((tmp_path,))] == [new]
-    with pytest.raises(UsageError, match="missing: there is no such folder"):
+    with pytest.raises(UsageError, match="missing: there is no such tape or folder"):
         list_named((tmp_path, tmp_path / "missing"))
-    with pytest.raises(UsageError, match=r"new\.tape: is a file; name folders"):
-        list_named((new,))
+
+
+def test_a_tape_can_be_named_itself(tmp_path: Path) -> None:
+    old, new = tape(tmp_path / "a", "old.tape", 10), tape(tmp_path / "b", "new.tape", 30)
+    (tmp_path / "link.tape").symlink_to(old)
+    assert [found.path for found in list_named((old, tmp_path / "b", new))] == [new, old]
+    (linked,) = list_named((tmp_path / "link.tape",))
+    assert (linked.size, linked.modified_ns) == (5, 10_000_000_000)
 
 
 @pytest.mark.parametrize(

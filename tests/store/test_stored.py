@@ -98,6 +98,14 @@ def test_a_folder_of_a_store_is_listed_and_checked_as_a_whole(url: str, tmp_path
     assert f"{url} is a folder; this is its latest tape, {url}/dt=1/".encode() in latest.stderr
 
 
+def test_a_tape_in_a_store_is_listed_by_its_own_url(url: str, tmp_path: Path) -> None:
+    listed = called("ls", f"{url}/dt=1/cut.tape", folder=tmp_path)
+    assert b"/dt=1/cut.tape " in listed.stdout
+    missing = called("ls", f"{url}/dt=1/none.tape", folder=tmp_path)
+    assert (missing.returncode, missing.stdout) == (2, b"")
+    assert f"{url}/dt=1/none.tape: there is no such object" in missing.stderr.decode()
+
+
 def test_one_exchange_of_many_is_read_by_range(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,8 +75,8 @@ def command(
     """List tapes, the newest first; by default those in .deltatape and recordings.
 
     Shows each tape's size, number of exchanges, app, model, worst finding and age. With --exchanges
-    or --trends, all tapes are analysed, and single ones may be named, too. Folders and tapes may be
-    URLs of an object store: s3://BUCKET/PREFIX.
+    or --trends, all tapes are analysed. Folders and tapes may be URLs of an object store:
+    s3://BUCKET/PREFIX.
     """
     if exchanges or trends:
         if exchanges and trends:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +63,12 @@ def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
         folders: None for `tape_folders`.
     """
     folders = tape_folders() if folders is None else folders
-    found = [tape for folder in folders for tape in _tapes_below(folder)]
+    return _newest_first(tape for folder in folders for tape in _tapes_below(folder))
+
+
+def _newest_first(tapes: Iterable[ListedTape]) -> tuple[ListedTape, ...]:
     return tuple(
-        sorted(found, key=lambda tape: (-tape.modified_ns, without_suffix(str(tape.path))))
+        sorted(tapes, key=lambda tape: (-tape.modified_ns, without_suffix(str(tape.path))))
     )
 
 
@@ -92,19 +95,33 @@ def _tapes_below(folder: Path) -> Iterator[ListedTape]:
                 yield ListedTape(path=path, size=status.st_size, modified_ns=status.st_mtime_ns)
 
 
-def list_named(folders: Sequence[Path]) -> tuple[ListedTape, ...]:
-    """Like `list_tapes`, but all named folders must exist.
+def list_named(paths: Sequence[Path]) -> tuple[ListedTape, ...]:
+    """Like `list_tapes`, but all folders must exist, and tapes can be named themselves.
+
+    A tape that is named twice, such as with its folder, is listed once.
 
     Raises:
-        UsageError: one is missing, or no folder.
+        UsageError: one is missing.
     """
-    for folder in folders:
-        if url_of(folder) is not None:
-            continue  # prefixes of keys need not exist
-        if folder.is_file():
-            raise UsageError(f"{folder}: is a file; name folders, or see `deltatape show {folder}`")
-        check_folder(folder)
-    return list_tapes(folders)
+    return _newest_first({each.path: each for path in paths for each in _tapes_at(path)}.values())
+
+
+def _tapes_at(path: Path) -> Iterable[ListedTape]:
+    """Return the tape at `path`, or those in the folder there."""
+    if (url := url_of(path)) is not None:
+        if not is_tape_name(path.name):
+            return _tapes_below(path)  # prefixes of keys need not exist
+        from deltatape.store.stored import stored_tape  # noqa: PLC0415 - few are in a store
+
+        _, size, modified_ns = stored_tape(url)
+        return (ListedTape(path=path, size=size, modified_ns=modified_ns),)
+    if path.is_dir():
+        return _tapes_below(path)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such tape or folder") from None
+    return (ListedTape(path=path, size=status.st_size, modified_ns=status.st_mtime_ns),)
 
 
 def check_folder(path: Path) -> None:

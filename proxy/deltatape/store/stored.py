@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from deltatape.errors import UsageError
 from deltatape.objects.urls import folder_store, open_object
 from deltatape.store.reader import Tape, read_header
 from deltatape.store.sealed import PositionedFile, RangeReader, open_sealed
@@ -76,3 +77,16 @@ def stored_tapes(url: str) -> Iterator[tuple[Path, int, int]]:
     """
     for each in folder_store(url).list():
         yield Path(url, each.key), each.size, each.modified_us * 1000
+
+
+def stored_tape(url: str) -> tuple[Path, int, int]:
+    """Return the same of one tape.
+
+    Raises:
+        DeltatapeError: there is none, or the store refuses or does not answer.
+    """
+    folder, _, key = url.rpartition("/")
+    found = folder_store(folder).head(key)
+    if found is None:
+        raise UsageError(f"{url}: there is no such object")
+    return Path(url), found.size, found.modified_us * 1000
