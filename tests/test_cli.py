@@ -84,6 +84,15 @@ def test_nothing_is_suggested_where_nothing_is_near(tmp_path: Path) -> None:
         assert b"Did you mean" not in result.stderr
 
 
+@pytest.mark.parametrize("command", ["ls", "open", "pack", "redact", "watch"])
+def test_a_command_about_whole_tapes_takes_no_exchange(tmp_path: Path, command: str) -> None:
+    (tmp_path / "x.tape").write_bytes(FIXED.read_bytes())
+    result = called(command, "x.tape#1", folder=tmp_path)
+    assert result.returncode == 2
+    told = "x.tape#1: names one exchange, but a whole tape is needed; omit #N"
+    assert result.stderr.decode() == f"deltatape: {told}\n"
+
+
 LONG = "a" * 300
 LONG_NAMES = {
     "why": ("why", LONG),

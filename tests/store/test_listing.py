@@ -5,7 +5,7 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.store import listing
-from deltatape.store.listing import Location, list_named, list_tapes, locate
+from deltatape.store.listing import Location, list_named, list_tapes, locate, locate_whole
 
 
 def tape(folder: Path, name: str, seconds: int) -> Path:
@@ -115,6 +115,16 @@ def test_without_a_name_the_latest_tape_is_meant(tmp_path: Path) -> None:
 def test_without_a_name_and_without_a_tape_it_is_said_where_was_looked(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no tape in .*/a or .*/b; make one with"):
         locate("", (tmp_path / "a", tmp_path / "b"))
+
+
+def test_where_a_whole_tape_is_needed_no_exchange_is_named(tmp_path: Path) -> None:
+    path = tape(tmp_path, "x.tape", 1)
+    assert locate_whole(str(path)) == path
+    for refused in (f"{path}#1", f"{path}#1#2"):
+        with pytest.raises(UsageError, match=r"x\.tape#"):
+            locate_whole(refused)
+    with pytest.raises(UsageError, match="names one exchange, but a whole tape is needed; omit #N"):
+        list_named((Path(f"{path}#1"),))
 
 
 def test_exchanges_are_counted_from_one() -> None:

@@ -27,7 +27,7 @@ from deltatape.http1.listener import Address, is_loopback, parse_address
 from deltatape.live.messages import Begin
 from deltatape.objects.urls import is_store_url
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import tape_folders
+from deltatape.store.listing import locate_whole, tape_folders
 from deltatape.store.names import state_folder
 from deltatape.urls import split_url
 
@@ -85,7 +85,7 @@ def _begin(what: str) -> dict[str, object]:
     elif is_store_url(what):
         folders, dataset = [], _dataset(what)
     elif what:
-        path = Path(what)
+        path = locate_whole(what)
         if not path.exists():
             raise UsageError(f"{what}: there is no such tape or folder")
         if not path.is_dir() and not is_tape(path):

@@ -16,7 +16,7 @@ from deltatape.printable import count
 from deltatape.render.numbers import size
 from deltatape.settings.defaults import current_rules
 from deltatape.store import packing
-from deltatape.store.listing import list_named
+from deltatape.store.listing import list_named, locate_whole
 from deltatape.store.names import SEALED_SUFFIX
 from deltatape.store.reader import open_tape
 
@@ -69,7 +69,7 @@ def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool, jobs: int | No
 def _below(named: Path, *, unpack: bool) -> Iterator[Path]:
     """Yield the tapes to pack; of a folder, those that can be packed."""
     if not named.is_dir():
-        yield named
+        yield locate_whole(str(named))
         return
     for tape in list_named([named]):
         if tape.path.name.endswith(SEALED_SUFFIX) is not unpack:

@@ -9,7 +9,7 @@ import click
 from deltatape.cli.options import TapeArgument, option
 from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
-from deltatape.store.listing import locate
+from deltatape.store.listing import locate_whole
 from deltatape.store.mask_key import mask_key
 from deltatape.store.names import SUFFIX, without_suffix
 from deltatape.store.reader import Tape, open_tape
@@ -66,12 +66,7 @@ def whole_tape(text: str, folders: Sequence[Path] | None = None) -> Tape:
     Raises:
         UsageError: it names an exchange, or nothing that can be read.
     """
-    place = locate(text, folders)
-    if place.exchange is not None:
-        raise UsageError(
-            f"{text}: names one exchange, but only a whole tape can be rewritten; omit #N"
-        )
-    return open_tape(place.path)
+    return open_tape(locate_whole(text, folders))
 
 
 def counted(kinds: Mapping[str, int]) -> str:

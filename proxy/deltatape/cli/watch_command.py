@@ -22,7 +22,7 @@ from deltatape.model.finding import Severity
 from deltatape.render.lines import DIM, STYLES, Line, StyledText, line, plain, styled
 from deltatape.render.watching import RunningExchange, ended_line, running_lines
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import list_tapes, recorded_folders
+from deltatape.store.listing import list_tapes, locate_whole, recorded_folders
 from deltatape.store.names import without_suffix
 from deltatape.store.reader import open_tape
 from deltatape.store.shards import recording_of
@@ -53,7 +53,7 @@ def command(*, what: str) -> int:
     later; Ctrl-C ends it. On a terminal, exchanges in progress stand below, those that have been
     silent longest first. Follows TAPE until its recorder ends.
     """
-    watch = _Watch(Path(what) if what else None)
+    watch = _Watch(locate_whole(what) if what else None)
     say(f"watching {watch.where}; Ctrl-C ends it")
     with _ended_by_signals(), contextlib.suppress(KeyboardInterrupt), _screen() as screen:
         while True:

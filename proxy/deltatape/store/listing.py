@@ -120,6 +120,7 @@ def _tapes_at(path: Path) -> Iterable[ListedTape]:
     try:
         status = path.stat()
     except FileNotFoundError:
+        locate_whole(str(path))
         raise UsageError(f"{path}: there is no such tape or folder") from None
     return (ListedTape(path=path, size=status.st_size, modified_ns=status.st_mtime_ns),)
 
@@ -161,6 +162,18 @@ def locate(text: str, folders: Sequence[Path] | None = None) -> Location:
         places = " or ".join(str(folder) for folder in folders)
         raise UsageError(f"no tape in {places}; make one with `deltatape record` or name a file")
     return Location(path=tapes[0].path, exchange=number)
+
+
+def locate_whole(text: str, folders: Sequence[Path] | None = None) -> Path:
+    """Resolve the same without an exchange.
+
+    Raises:
+        UsageError: an exchange is named; see also `locate`.
+    """
+    place = locate(text, folders)
+    if place.exchange is not None:
+        raise UsageError(f"{text}: names one exchange, but a whole tape is needed; omit #N")
+    return place.path
 
 
 def _refuse_wrong_number(text: str, name: str) -> None:
