@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from deltatape.store.reader import open_tape
 from helpers.console import called
 from helpers.tapes import whole_tape, write_tape
@@ -23,3 +25,15 @@ def test_a_whole_tape_is_refused(tmp_path: Path) -> None:
     assert result.stderr == (
         b"deltatape: x.tape: is a whole tape; name exchanges of it, such as x.tape#1\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("missing.tape", "missing.tape: No such file or directory; name a tape"),
+        (".", ".: is a folder; name a tape"),
+    ],
+)
+def test_what_is_no_tape_has_no_exchanges_to_name(tmp_path: Path, name: str, problem: str) -> None:
+    result = called("cut", name, "-o", "y.tape", folder=tmp_path)
+    assert (result.returncode, result.stderr.decode()) == (2, f"deltatape: {problem}\n")

@@ -8,6 +8,7 @@ from deltatape.cli.options import TapeArgument
 from deltatape.cli.splice_command import OUTPUT, join
 from deltatape.errors import UsageError
 from deltatape.store.listing import locate
+from deltatape.store.reader import open_tape
 
 
 @click.command("cut")
@@ -22,6 +23,7 @@ def command(*, exchanges: tuple[str, ...], output: Path) -> int:
     places = [locate(text) for text in exchanges]
     for text, place in zip(exchanges, places, strict=True):
         if place.exchange is None:
+            open_tape(place.path)  # raises unless it is one
             raise UsageError(f"{text}: is a whole tape; name exchanges of it, such as {text}#1")
     join(places, output)
     return 0
