@@ -92,6 +92,41 @@ def test_a_taken_port_is_told_with_a_way_out() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        (
+            Address("no-such-host.invalid", 80),
+            "Name or service not known; use an address of this machine, such as 127.0.0.1",
+        ),
+        (
+            Address("203.0.113.5", 0),
+            "Cannot assign requested address; use an address of this machine, such as 127.0.0.1",
+        ),
+        (Address(path="none/x.sock"), "No such file or directory; choose another path"),
+    ],
+    ids=str,
+)
+def test_an_address_that_is_none_of_this_machine_is_told_as_such(
+    monkeypatch: pytest.MonkeyPatch, address: Address, problem: str
+) -> None:
+    look_up = socket.getaddrinfo
+
+    def known(host: str, *more: object, **settings: object) -> object:
+        if host.endswith(".invalid"):  # asks no name server
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *more, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", known)
+
+    async def scenario() -> None:
+        with pytest.raises(UsageError) as told:
+            await Listener().open(address, asyncio.Protocol)  # type: ignore[arg-type]
+        assert str(told.value) == f"cannot listen on {address}: {problem}"
+
+    run(scenario())
+
+
 def test_it_tells_its_url_and_answers_there() -> None:
     async def scenario() -> None:
         async with serving(echo) as running:

@@ -264,11 +264,27 @@ def _lengthen_backlog(server: asyncio.Server) -> None:
             same.listen(BACKLOG)
 
 
+class AddressInUseError(UsageError):
+    """Another process listens on an address."""
+
+    def __init__(self, address: Address, message: str) -> None:
+        super().__init__(message)
+        self.address = address
+
+
 def _cannot_listen(address: Address, error: OSError) -> UsageError:
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return UsageError(
-        f"cannot listen on {address}: {reason}; choose another port, 0 takes any free one"
-    )
+    unknown = isinstance(error, socket.gaierror)  # its numbers are not those of the system
+    reason = os.strerror(error.errno) if error.errno and not unknown else error.strerror or error
+    if unknown or error.errno == errno.EADDRNOTAVAIL:
+        advice = "use an address of this machine, such as 127.0.0.1"
+    elif address.path:
+        advice = "choose another path"
+    else:
+        advice = "choose another port, 0 takes any free one"
+    message = f"cannot listen on {address}: {reason}; {advice}"
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUseError(address, message)
+    return UsageError(message)
 
 
 def _unix_socket(path: str) -> socket.socket:
