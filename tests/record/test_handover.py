@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import re
 import signal
 import socket
 import threading
@@ -423,8 +422,9 @@ def test_one_that_does_not_give_its_place_away_keeps_it(tmp_path: Path) -> None:
             *("record", "--replace", "--listen", f"127.0.0.1:{running.port}"), folder=tmp_path
         )
     assert refused.returncode == 2
-    assert re.search(
-        r"cannot listen on 127.0.0.1:\d+: Address already in use", refused.stderr.decode()
+    assert refused.stderr.decode() == (
+        f"deltatape: --replace: 127.0.0.1:{running.port} is in use, but by no recorder that you"
+        " started with --replace and the same --listen; stop it first, or choose another port\n"
     )
 
 

@@ -23,7 +23,7 @@ from deltatape.environment.dotenv import read_dotenv
 from deltatape.errors import UsageError
 from deltatape.gateway.routes import Refusal, Routes, parse_upstream
 from deltatape.gateway.tunnel import Tunnel, TunnelledConnection
-from deltatape.http1.listener import Address
+from deltatape.http1.listener import Address, AddressInUseError
 from deltatape.live.client import LiveAnalysis, LiveTape
 from deltatape.live.messages import ExchangeReport, SilenceReport
 from deltatape.model.finding import Severity
@@ -130,7 +130,12 @@ class Session:
             self._predecessor = find_predecessor(self._place)
             if self._predecessor is not None:
                 services.callback(self._predecessor.close)
-        await self._recording.start(routes, self._inherited)
+        try:
+            await self._recording.start(routes, self._inherited)
+        except AddressInUseError as error:
+            if self._options.replace and error.address == self._options.listen:
+                raise self._not_replaceable() from None
+            raise
         self._base = self._url_of(self._recording.addresses[0])
         await self._serve(services)
         if self._own is not None:
@@ -150,6 +155,12 @@ class Session:
         if self._page is not None and command:
             await self._page.stay()
         return NOBODY_RECORDS if reason == WITHOUT_WORKERS else code
+
+    def _not_replaceable(self) -> UsageError:
+        return UsageError(
+            f"--replace: {self._options.listen} is in use, but by no recorder that you started"
+            " with --replace and the same --listen; stop it first, or choose another port"
+        )
 
     @property
     def _inherited(self) -> Listening:
