@@ -132,8 +132,11 @@ def test_a_tape_that_changes_meanwhile_gives_no_draft(tmp_path: Path) -> None:
 
 
 def test_where_no_draft_can_be_written_it_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No such file or directory"):
-        draft(written(tmp_path), tmp_path / "missing", MASKER, content=False)
+    source, missing = written(tmp_path), tmp_path / "missing"
+    for called in ("-o missing/y.tape", ""):
+        with pytest.raises(UsageError) as told:
+            draft(source, missing, MASKER, content=False, called=called)
+        assert str(told.value) == f"{called or missing}: No such file or directory"
 
 
 def test_a_damaged_tape_gives_no_draft(tmp_path: Path) -> None:

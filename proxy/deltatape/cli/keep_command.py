@@ -60,11 +60,11 @@ def command(*, tape: str, name: str, to: Path, content: bool, move: bool) -> int
     )
     _make(to)
     masker = Masker(mask_key(os.environ, say))
-    done = draft(source, to, masker, content=content, mode=SHARED)
+    done = draft(source, to, masker, content=content, mode=SHARED, called=f"--to {to}")
     try:
         path = _renamed_draft(done, source, to, stem)
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+        raise UsageError(f"--to {to}: {error.strerror}") from error
     finally:
         done.discard()
     if path is None:

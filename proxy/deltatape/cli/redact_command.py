@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import TapeArgument, option
+from deltatape.cli.tapes import refuse_as_output
 from deltatape.cli.terminal import say, write
 from deltatape.errors import UsageError
 from deltatape.store.listing import locate_whole
@@ -96,17 +97,26 @@ def _redacted(
     target = origin if output is None else output
     if target.is_dir():
         target /= f"{without_suffix(origin.name)}{SUFFIX}"
-    done = draft(tape, target.parent, masker, content=content)
+    stem = f"{without_suffix(origin.name)}-redacted"
+    called = str(target.with_name(f"{stem}{SUFFIX}"))
+    if in_place:
+        called = tape.path
+    elif output is not None:
+        called = f"-o {target}"
+        refuse_as_output(target, tape)
+    done = draft(tape, target.parent, masker, content=content, called=called)
     try:
         if in_place:
             in_place_of(done, origin)
             path = Path(tape.path)
         elif output is None:
-            path = as_new(done, target.parent, f"{without_suffix(origin.name)}-redacted")
+            path = as_new(done, target.parent, stem)
         else:
             path = as_named(done.path, target)
+    except FileExistsError:
+        raise UsageError(f"{called}: already exists; a tape is never overwritten") from None
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+        raise UsageError(f"{called}: {error.strerror}") from error
     finally:
         done.discard()
     tell(tape, done, content=content)

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import TapeArgument, output
+from deltatape.cli.tapes import is_same_file, refuse_as_output
 from deltatape.cli.terminal import say, write
 from deltatape.clock import SystemClock
-from deltatape.errors import UsageError
 from deltatape.printable import count
 from deltatape.store.listing import Location, locate
 from deltatape.store.reader import open_tape
@@ -41,8 +41,7 @@ def join(places: Sequence[Location], path: Path) -> None:
     """
     sources = sources_of(places)
     for source in sources:
-        if _is_same_file(Path(source.tape.path), path):
-            raise UsageError(f"-o {path}: is one of the tapes to be read; name another file")
+        refuse_as_output(path, source.tape)
     done = splice(sources, path, SystemClock())
     for tape in (source.tape for source in sources):
         if tape.torn:
@@ -62,7 +61,7 @@ def sources_of(places: Sequence[Location]) -> list[SpliceSource]:
     found: list[tuple[Path, set[int] | None]] = []
     for place in places:
         at = next(
-            (at for at, (path, _) in enumerate(found) if _is_same_file(path, place.path)), None
+            (at for at, (path, _) in enumerate(found) if is_same_file(path, place.path)), None
         )
         if at is None:
             found.append((place.path, None if place.exchange is None else {place.exchange}))
@@ -86,11 +85,3 @@ def _print_summary(done: SplicedTape) -> None:
         else:
             say(f"note: {other.tape} is a copy of {first.tape}: its log is taken once")
     say(f"{done.path}: {count(done.exchanges, 'exchange')}")
-
-
-def _is_same_file(one: Path, other: Path) -> bool:
-    """Check whether two names refer to one file."""
-    try:
-        return one.samefile(other)
-    except (OSError, ValueError):
-        return False

@@ -272,6 +272,24 @@ def material(
     return made
 
 
+def refuse_as_output(path: Path, tape: Tape) -> None:
+    """Refuse to write the tape that is read.
+
+    Raises:
+        UsageError: `path`, which `-o` names, is that tape.
+    """
+    if is_same_file(Path(tape.path), path):
+        raise UsageError(f"-o {path}: is one of the tapes to be read; name another file")
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Check whether two names refer to one file."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
 def write_tape(path: Path, lines: Iterable[bytes]) -> None:
     """Write the new tape that `-o` names.
 

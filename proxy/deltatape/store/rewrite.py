@@ -41,7 +41,13 @@ class RedactedCopy:
 
 
 def draft(
-    tape: Tape, folder: Path, masker: Masker, *, content: bool, mode: int = PRIVATE
+    tape: Tape,
+    folder: Path,
+    masker: Masker,
+    *,
+    content: bool,
+    mode: int = PRIVATE,
+    called: str = "",
 ) -> RedactedCopy:
     """Write a redacted copy of `tape` into `folder` under a temporary name.
 
@@ -51,6 +57,7 @@ def draft(
         masker: makes the hashes of what is overwritten.
         content: whether to replace prose by fillers, too.
         mode: the mode of the file.
+        called: what the user calls the copy: `-o x.tape`; "" for the folder.
 
     Raises:
         UsageError: the tape is being recorded or was changed meanwhile; the copy cannot be written.
@@ -77,7 +84,7 @@ def draft(
             raise UsageError(f"{tape.path}: was changed while it was read; try again")  # noqa: TRY301
     except OSError as error:
         done.discard()
-        raise UsageError(f"{path}: {error.strerror or error}") from error
+        raise UsageError(f"{called or folder}: {error.strerror or error}") from error
     except UsageError:
         done.discard()
         raise
