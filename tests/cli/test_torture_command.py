@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,17 @@ def test_a_command_without_a_base_url_finds_the_player_at_a_fixed_address(tmp_pa
     assert b"1 of 4 variations failed" in done.stdout
     (again,) = re.findall(r"^  deltatape (torture .*)$", done.stdout.decode(), re.MULTILINE)
     assert f" --listen 127.0.0.1:{port} " in again
+
+
+def test_without_mitmproxy_it_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    env = {"PATH": str(tmp_path)}
+    arguments = ("torture", tape(tmp_path), "--via", "mitm", "--", "true")
+    done = called(*arguments, folder=tmp_path, env=env)
+    assert done.returncode == 2
+    assert b"\ndeltatape: mitmproxy is not installed: pip install" in done.stderr
 
 
 def test_a_port_that_is_taken_is_reported_before_anything_runs(tmp_path: Path) -> None:

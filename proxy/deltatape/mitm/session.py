@@ -196,7 +196,7 @@ class RedirectingProxy:
         """Start mitmproxy; return the variables that lead the command to it.
 
         Raises:
-            UsageError: it cannot be started.
+            UsageError: it cannot be started; nothing is left to be stopped then.
         """
         options = MitmOptions(
             host="127.0.0.1",
@@ -207,9 +207,15 @@ class RedirectingProxy:
             player=f"http://127.0.0.1:{player_port}",
         )
         variables = self._files.enter_context(mitmproxy_environment(options, self._environment))
-        self._mitmdump = Mitmdump(self._take, self._tell)
-        started = await self._mitmdump.start(options, variables)
-        bundle = ca_bundle(started.ca, state_folder(self._environment), self._environment)
+        mitmdump = Mitmdump(self._take, self._tell)
+        try:
+            started = await mitmdump.start(options, variables)
+            bundle = ca_bundle(started.ca, state_folder(self._environment), self._environment)
+        except BaseException:  # Ctrl-C, too
+            await mitmdump.kill()
+            self._files.close()
+            raise
+        self._mitmdump = mitmdump
         hosts = " ".join(("the hosts of LLM providers", *self._hosts))
         self._tell(f"  redirect {hosts}, by mitmproxy {started.version}; all else passes")
         return proxy_variables(started.url, bundle, self._environment)

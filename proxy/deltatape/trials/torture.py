@@ -214,8 +214,8 @@ async def _run_matrix(
 ) -> TortureResult:
     if setup.lead is None:
         return await _run_cells(TortureRunner(setup), setup, on_start, on_done)
+    variables = await setup.lead.start(setup.listen.port)
     try:
-        variables = await setup.lead.start(setup.listen.port)
         return await _run_cells(TortureRunner(setup, variables), setup, on_start, on_done)
     finally:
         await setup.lead.stop()
