@@ -15,6 +15,7 @@ from deltatape.cli import scan_command
 from deltatape.cli.scan_command import _Teller, progress_text
 from deltatape.scan.scan import ScanProgress
 from helpers.console import called
+from helpers.disk import unreadable
 from helpers.incidents import BROKEN, CUT
 from helpers.program import deltatape, environment
 
@@ -53,6 +54,16 @@ def test_tapes_that_cannot_be_read_are_named_up_to_twenty(tmp_path: Path) -> Non
     assert result.returncode == 2
     assert sum("no tape" in line for line in lines) == 20
     assert "and 2 more; see `problem` of table tapes" in lines[-1]
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    sub = tapes(tmp_path) / "in" / "sub"
+    sub.mkdir()
+    with unreadable(sub):
+        result = called("scan", "in", "--out", "out", "--jobs", "1", folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode() == f"deltatape: {sub}: Permission denied\n"
+    assert result.stdout.startswith(b"out: 2 tapes read, 3 exchanges, ")
 
 
 @pytest.mark.parametrize(

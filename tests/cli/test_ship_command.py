@@ -10,6 +10,7 @@ import pytest
 
 from deltatape.objects.urls import open_store
 from helpers.console import called
+from helpers.disk import unreadable
 from helpers.object_store import URL, S3Server, got, put_tape, relay, use
 from helpers.program import deltatape, program
 
@@ -40,6 +41,17 @@ def test_a_tape_that_is_left_makes_the_exit_code_1(tapes: Path, tmp_path: Path) 
     run = deltatape("ship", tapes, tmp_path.as_uri() + "/s", "--once", "--quiet", folder=tmp_path)
     assert run.returncode == 1
     assert run.stderr.startswith(b"left: ")
+
+
+def test_a_folder_that_cannot_be_read_makes_the_exit_code_1(tapes: Path, tmp_path: Path) -> None:
+    put_tape(tapes, "one")
+    (tapes / "sub").mkdir()
+    arguments = ("ship", "tapes", (tmp_path / "store").as_uri(), "--once", "--no-seal")
+    with unreadable(tapes / "sub"):
+        run = called(*arguments, folder=tmp_path)
+    assert run.returncode == 1
+    assert b"left: tapes/sub: Permission denied\n" in run.stderr
+    assert run.stderr.endswith(b"1 tape shipped\n")
 
 
 @pytest.mark.usefixtures("s3")

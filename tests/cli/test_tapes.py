@@ -14,6 +14,7 @@ from deltatape.errors import TapeFormatError, UsageError
 from deltatape.importers import import_capture
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called, on_terminal
+from helpers.disk import unreadable
 from helpers.incidents import BROKEN, CUT, FIXED, recorded
 
 STREAM = sse(calls(entry(0, "c1", name="get", arguments="{}")), FINISH)
@@ -30,6 +31,56 @@ def test_one_exchange_brings_its_conversation(tmp_path: Path) -> None:
     assert found.number == 1
     assert named(str(BROKEN)).number is None
     assert tmp_path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("check", "in", "--fail-on", "never"), 2),
+        (("fsck", "in"), 2),
+        (("ls", "in"), 0),
+        (("ls", "in", "--exchanges"), 2),
+        (("ls", "in", "--trends"), 2),
+        (("pack", "in"), 2),
+        (("why", "in"), 0),
+        (("export", "in", "--format", "har"), 2),
+    ],
+)
+def test_a_folder_below_that_cannot_be_read_is_told_once(
+    arguments: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    shutil.copy(CUT, tmp_path / "in")
+    with unreadable(tmp_path / "in" / "sub"):
+        done = called(*arguments, folder=tmp_path)
+    assert done.returncode == code
+    told = (done.stderr + done.stdout).decode()
+    assert told.count("in/sub: Permission denied") == 1
+    assert ("cut-mid-arguments" in told or "W006" in told) == (arguments[0] != "export")
+
+
+@pytest.mark.parametrize("command", ["check", "fsck", "why"])
+def test_a_folder_of_which_nothing_can_be_read_is_told_once(command: str, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with unreadable(tmp_path / "sub"):
+        done = called(command, "sub", folder=tmp_path)
+    assert done.returncode == 2
+    told = (done.stderr + done.stdout).decode()
+    assert told.count("sub: Permission denied") == 1
+    assert "there is no tape below" not in told
+
+
+@pytest.mark.parametrize("command", ["check", "fsck"])
+def test_a_folder_that_cannot_be_read_does_not_keep_back_others(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sub").mkdir()
+    with unreadable(tmp_path / "sub"):
+        done = called(command, "sub", BROKEN, folder=tmp_path)
+    assert done.returncode == 2
+    told = (done.stderr + done.stdout).decode()
+    assert "sub: Permission denied" in told
+    assert ("C002" if command == "check" else f"{BROKEN}: clean") in told
 
 
 def test_nothing_names_the_latest_tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.cli.watch_command import _Watch
 from deltatape.clock import SystemClock, rfc3339
 from deltatape.model.exchange import EndReason
+from deltatape.render.lines import plain
 from deltatape.tape.encode import header_line
 from deltatape.tape.tap import ExchangeTap, TapeTap
 from helpers.chat import FINISH, calls, entry, sse
 from helpers.console import called
+from helpers.disk import unreadable
 from helpers.incidents import BROKEN, STALL
 from helpers.program import environment
 from helpers.tapes import HEADER, MASKER, Lines, start
@@ -133,6 +136,15 @@ def test_a_tape_that_is_over_is_shown_and_left(tmp_path: Path) -> None:
     assert re.search(r"#1 +later requests show: .* error C002 arguments-changed", lines[2])
     stalled = called("watch", STALL, folder=tmp_path).stdout.decode()
     assert re.search(r"#1 +\[# +#\]  12\.5 s +warning D001 stall", stalled)
+
+
+def test_a_folder_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
+    sub = tmp_path / "sub"
+    sub.mkdir()
+    with unreadable(sub):
+        watch = _Watch(tmp_path)
+        shown = plain([each for _ in range(9) for each in watch.read()])
+    assert shown == f"{sub}: Permission denied\n"
 
 
 def test_what_is_not_there_cannot_be_watched(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Disks that refuse: full, read-only, with a limit on the size of files, with locked files."""
+"""Disks that refuse: full, read-only, with limits on files, with locked files and folders."""
 
 import contextlib
+import errno
 import os
 import resource
 import subprocess
@@ -47,6 +48,21 @@ def read_only(folder: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextlib.contextmanager
+def unreadable(folder: Path) -> Iterator[None]:
+    """This process cannot list `folder` meanwhile, not even as root."""
+    scandir = os.scandir
+
+    def refused(path: str | Path | int) -> object:
+        if not isinstance(path, int) and Path(path).absolute() == folder.absolute():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", refused)
+        yield
 
 
 @contextlib.contextmanager

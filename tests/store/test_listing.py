@@ -5,7 +5,15 @@ import pytest
 
 from deltatape.errors import UsageError
 from deltatape.store import listing
-from deltatape.store.listing import Location, list_named, list_tapes, locate, locate_whole
+from deltatape.store.listing import (
+    Location,
+    Unreadable,
+    list_named,
+    list_tapes,
+    locate,
+    locate_whole,
+)
+from helpers.disk import unreadable
 
 
 def tape(folder: Path, name: str, seconds: int) -> Path:
@@ -47,6 +55,24 @@ def test_a_tape_that_is_moved_away_meanwhile_is_not_listed(tmp_path: Path) -> No
     gone = next(name for name in ("a.tape", "b.tape", "c.tape") if name != first)
     (tmp_path / gone).unlink()
     assert len(list(found)) == 1
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_the_others_are_listed(tmp_path: Path) -> None:
+    new = tape(tmp_path, "new.tape", 30)
+    tape(tmp_path, "sub/other.tape", 20)
+    told: list[Unreadable] = []
+    with unreadable(tmp_path / "sub"):
+        assert [found.path for found in list_tapes((tmp_path,), told.append)] == [new]
+        assert list_named((tmp_path,), told.append) == list_tapes((tmp_path,))
+        with pytest.raises(UsageError, match=r"/sub: Permission denied$"):
+            locate("", (tmp_path / "sub",))
+    assert [folder.problem for folder in told] == [f"{tmp_path / 'sub'}: Permission denied"] * 2
+
+
+def test_no_folder_and_a_file_have_no_tapes_and_are_not_told(tmp_path: Path) -> None:
+    told: list[Unreadable] = []
+    assert list_tapes((tmp_path / "none", tape(tmp_path, "x.tape", 1)), told.append) == ()
+    assert told == []
 
 
 def test_folders_that_are_named_have_to_be_there(tmp_path: Path) -> None:

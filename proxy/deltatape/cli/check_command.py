@@ -26,6 +26,7 @@ from deltatape.printable import count
 from deltatape.render.ci_log import inert_remark
 from deltatape.render.report import FORMATS, Part, Report, report_in
 from deltatape.settings.defaults import current_rules
+from deltatape.store.listing import Unreadable
 
 # The file of accepted findings: read, compared with what is found, written.
 
@@ -187,11 +188,13 @@ def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:
         say(f"note: the latest tape: {name}")
         return [name]
     found: list[str | TapeReport] = []
+    unreadable: list[Unreadable] = []
     for text in tapes:
         try:
-            found += all_of(text)
+            found += all_of(text, unreadable.append)
         except DeltatapeError as error:
             found.append(TapeReport(name=text, problem=str(error)))
+    found += [TapeReport(name=str(each.path), problem=each.problem) for each in unreadable]
     once = frozenset(each_recording_once(each for each in found if isinstance(each, str)))
     return [each for each in found if isinstance(each, TapeReport) or each in once]
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -16,6 +17,7 @@ from deltatape.exporters import EXPORTERS, export
 from deltatape.model.case_files import BODY
 from deltatape.printable import count
 from deltatape.settings.defaults import current_rules
+from deltatape.store.listing import Unreadable
 from deltatape.store.rewrite import PRIVATE, write_new
 
 _FORMATS = {each.name: each for each in EXPORTERS}
@@ -55,9 +57,13 @@ def command(*, tapes: Sequence[str], format: str, output: Path | None) -> int:  
     return 0
 
 
+def _refuse(folder: Unreadable) -> NoReturn:
+    raise UsageError(folder.problem)
+
+
 def _analyses(tapes: Sequence[str]) -> list[Analysis]:
     """Return the exchanges that the command line names."""
-    names = [name for text in tapes for name in all_of(text)]
+    names = [name for text in tapes for name in all_of(text, _refuse)]
     sources = [named(name, alone=True) for name in each_recording_once(names)]
     app = current_rules().app
     return [

@@ -17,7 +17,7 @@ from deltatape.printable import count
 from deltatape.render.audit import Audit, audit_lines, audits_json
 from deltatape.settings.defaults import current_rules
 from deltatape.store.audit import audit
-from deltatape.store.listing import locate, name_of
+from deltatape.store.listing import Unreadable, locate, name_of
 from deltatape.store.reader import open_tape
 
 # Who asks no provider does not wait for what it takes.
@@ -60,8 +60,8 @@ def command(
     provider's SDKs read. TAPE#N asks for one exchange only. Reports a different status, form of the
     stream, set of defects or kind of answer; different words are ignored.
 
-    Exit code: 1 for problems and differences, 2 if a tape cannot be read or a provider gave no
-    answer.
+    Exit code: 1 for problems and differences, 2 if a tape or folder cannot be read or a provider
+    gave no answer.
     """
     if against is None:
         refuse_useless(ctx, ("tapes", "format"), "without --against")
@@ -89,11 +89,13 @@ def _upstream(url: str) -> "Upstream":
 def _named(texts: tuple[str, ...]) -> list[str | Audit]:
     """Resolve what to check; names that cannot be checked become error audits."""
     found: list[str | Audit] = []
+    unreadable: list[Unreadable] = []
     for text in texts:
         try:
-            found += all_of(text)
+            found += all_of(text, unreadable.append)
         except UsageError as error:
             found.append(_unreadable(text, error))
+    found += [Audit(path=str(each.path), report=None, error=each.problem) for each in unreadable]
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from deltatape.cli.options import FORMAT, TapeArgument, option
+from deltatape.cli.tapes import say_unreadable
 from deltatape.cli.terminal import Bar, list_width, say, show, write
 from deltatape.clock import SystemClock
 from deltatape.errors import DeltatapeError, TapeFormatError, UsageError
@@ -23,7 +24,14 @@ from deltatape.render.exchange_rows import (
 from deltatape.render.lines import line
 from deltatape.render.listing import TapeRow, tape_lines, tapes_json
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import ListedTape, list_named, list_tapes, name_of
+from deltatape.store.listing import (
+    ListedTape,
+    OnUnreadable,
+    Unreadable,
+    list_named,
+    list_tapes,
+    name_of,
+)
 from deltatape.store.names import is_tape_name
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
@@ -81,9 +89,14 @@ def command(
     if exchanges or trends:
         if exchanges and trends:
             raise UsageError("--exchanges and --trends list different things; give one")
-        return _list_exchanges(_tapes(folders), format, trends=trends)
+        unreadable: list[Unreadable] = []
+        paths = _tapes(folders, unreadable.append)
+        for folder in unreadable:
+            say_unreadable(folder)
+        code = _list_exchanges(paths, format, trends=trends)
+        return DeltatapeError.exit_code if unreadable else code
     now_ns = SystemClock().wall_ns()
-    tapes = list_named(folders) if folders else list_tapes()
+    tapes = list_named(folders, say_unreadable) if folders else list_tapes(None, say_unreadable)
     each = tuple(_recordings(tapes))
     rows = [
         _row(tape, now_ns, analysed=fits, full=full) for tape, fits in _budgeted(each, full=full)
@@ -95,13 +108,14 @@ def command(
     return 0
 
 
-def _tapes(named: Sequence[Path]) -> list[Path]:
+def _tapes(named: Sequence[Path], on_unreadable: OnUnreadable) -> list[Path]:
     """Return the named tapes, and those in named folders; without names, all that `ls` lists."""
-    found: list[ListedTape | Path] = [] if named else [*_recordings(list_tapes())]
+    found: list[ListedTape | Path] = (
+        [] if named else [*_recordings(list_tapes(None, on_unreadable))]
+    )
     for path in named:
-        found += (
-            [path] if path.is_file() or _is_stored_tape(path) else _recordings(list_named([path]))
-        )
+        single = path.is_file() or _is_stored_tape(path)
+        found += [path] if single else _recordings(list_named([path], on_unreadable))
     return [each.path if isinstance(each, ListedTape) else each for each in found]
 
 

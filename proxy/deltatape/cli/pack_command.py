@@ -8,6 +8,7 @@ from typing import NamedTuple
 import click
 
 from deltatape.cli.options import TapeArgument, jobs, option
+from deltatape.cli.tapes import say_unreadable
 from deltatape.cli.terminal import Bar, say, write
 from deltatape.cli.workers import in_order, worthwhile
 from deltatape.errors import DeltatapeError
@@ -16,7 +17,7 @@ from deltatape.printable import count
 from deltatape.render.numbers import size
 from deltatape.settings.defaults import current_rules
 from deltatape.store import packing
-from deltatape.store.listing import list_named, locate_whole
+from deltatape.store.listing import OnUnreadable, Unreadable, list_named, locate_whole
 from deltatape.store.names import SEALED_SUFFIX
 from deltatape.store.reader import open_tape
 
@@ -41,10 +42,13 @@ def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool, jobs: int | No
     byte. In a FOLDER and all folders below, packs every tape that is not being recorded. Prints
     the paths of the new files.
 
-    Exit code: 2 if a tape cannot be packed; the others are packed.
+    Exit code: 2 if a tape cannot be packed or a folder cannot be read; the others are packed.
     """
-    paths = [path for named in tapes for path in _below(named, unpack=unpack)]
-    failed = False
+    unreadable: list[Unreadable] = []
+    paths = [path for named in tapes for path in _below(named, unreadable.append, unpack=unpack)]
+    for each in unreadable:
+        say_unreadable(each)
+    failed = bool(unreadable)
     before = after = done = 0
     pack = partial(_packed, unpack=unpack, keep=keep, settings=current_rules())
     processes = min(jobs or worthwhile(paths), len(paths))
@@ -66,12 +70,12 @@ def command(*, tapes: tuple[Path, ...], unpack: bool, keep: bool, jobs: int | No
     return DeltatapeError.exit_code if failed else 0
 
 
-def _below(named: Path, *, unpack: bool) -> Iterator[Path]:
+def _below(named: Path, on_unreadable: OnUnreadable, *, unpack: bool) -> Iterator[Path]:
     """Yield the tapes to pack; of a folder, those that can be packed."""
     if not named.is_dir():
         yield locate_whole(str(named))
         return
-    for tape in list_named([named]):
+    for tape in list_named([named], on_unreadable):
         if tape.path.name.endswith(SEALED_SUFFIX) is not unpack:
             continue
         if not unpack and _is_recorded(tape.path):

@@ -78,8 +78,9 @@ def command(
     A tape is sealed and stored as dt=DAY/gateway=NAME/ID.tape.zst below URL: once, however often
     it is shipped. Tapes that are being written are not shipped; damaged ones are reported.
 
-    Exit code: 1 if a tape was not shipped, because it is damaged or another tape in the store has
-    its id; 2 if the store refuses, or does not answer within --patience.
+    Exit code: 1 if a tape was not shipped, because it is damaged, another tape in the store has
+    its id or its folder cannot be read; 2 if the store refuses, or does not answer within
+    --patience.
     """
     name = check_gateway(gateway if gateway is not None else socket.gethostname())
     if memory < _LEAST:
@@ -120,7 +121,7 @@ def command(
             thread.submit(shipper.run, once=once).result()
     if not quiet:
         _say_what_is_left(state, ended=not stop.is_set())
-    return int(bool(state.refused))
+    return int(bool(state.refused or state.unreadable))
 
 
 def _nothing(_: str) -> None:

@@ -14,7 +14,7 @@ from deltatape.model.tape_summary import ALONE, TapeContext
 from deltatape.objects.urls import url_of
 from deltatape.printable import count
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import list_tapes, locate, name_of
+from deltatape.store.listing import OnUnreadable, Unreadable, list_tapes, locate, name_of
 from deltatape.store.names import is_tape_name
 from deltatape.store.reader import Tape
 from deltatape.store.shards import ShardedTape, open_recording, recording_of
@@ -126,8 +126,13 @@ def named(text: str, *, alone: bool = False, full: bool = False) -> NamedExchang
     if text == "-":
         return _imported("(stdin)", _stdin(), None)
     folder = Path(text)
-    if text and _is_folder(folder) and not (folder / BODY).exists():
-        tapes = list_tapes((folder,))
+    if text and _is_folder(folder) and not _is_case(folder):
+        unreadable: list[Unreadable] = []
+        tapes = list_tapes((folder,), unreadable.append)
+        if unreadable and not tapes:
+            raise UsageError(unreadable[0].problem)
+        for each in unreadable:
+            say_unreadable(each)
         if tapes:
             newest = name_of(tapes[0].path)
             say(f"note: {text} is a folder; this is its latest tape, {newest}")
@@ -183,19 +188,31 @@ def latest() -> NamedExchanges:
     return newest
 
 
-def all_of(text: str) -> tuple[str, ...]:
+def all_of(text: str, on_unreadable: OnUnreadable) -> tuple[str, ...]:
     """Return `text` itself, or every tape below a folder that is not a captured case.
+
+    Args:
+        text: as on the command line.
+        on_unreadable: called for each folder whose tapes are missing from the result.
 
     Raises:
         UsageError: a folder with nothing to check below it.
     """
     path = Path(text)
-    if text == "-" or not _is_folder(path) or (path / BODY).exists():
+    if text == "-" or not _is_folder(path) or _is_case(path):
         return (text,)
-    tapes = sorted(name_of(tape.path) for tape in list_tapes((path,)))
-    if not tapes:
+    unreadable: list[Unreadable] = []
+    tapes = sorted(name_of(tape.path) for tape in list_tapes((path,), unreadable.append))
+    for each in unreadable:
+        on_unreadable(each)
+    if not tapes and not unreadable:
         raise UsageError(f"{text}: holds no {BODY}, and there is no tape below")
     return tuple(tapes)
+
+
+def say_unreadable(folder: Unreadable) -> None:
+    """Say which folder's tapes are left out, and why."""
+    say(f"deltatape: {folder.problem}")
 
 
 def each_recording_once(names: Iterable[str]) -> Iterator[str]:
@@ -215,6 +232,14 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError:  # such as a name that is too long: whoever opens it says so
+        return False
+
+
+def _is_case(folder: Path) -> bool:
+    """Check whether a folder is a captured case."""
+    try:
+        return (folder / BODY).exists()
+    except OSError:  # such as a folder of another user: whoever lists it says so
         return False
 
 

@@ -22,7 +22,7 @@ from deltatape.model.finding import Severity
 from deltatape.render.lines import DIM, STYLES, Line, StyledText, line, plain, styled
 from deltatape.render.watching import RunningExchange, ended_line, running_lines
 from deltatape.settings.defaults import current_rules
-from deltatape.store.listing import list_tapes, locate_whole, recorded_folders
+from deltatape.store.listing import Unreadable, list_tapes, locate_whole, recorded_folders
 from deltatape.store.names import without_suffix
 from deltatape.store.reader import open_tape
 from deltatape.store.shards import recording_of
@@ -156,6 +156,10 @@ class _Watch:
         self._followed: dict[Path, _FollowedTape] = {}
         self._seen: set[tuple[Path, int]] = set()
         """Tapes with their last change that were not being recorded then."""
+        self._unreadable: set[Unreadable] = set()
+        """Folders that were reported."""
+        self._problems: list[Line] = []
+        """What is to be shown about them."""
         self._looks = 0
         self._clock = SystemClock()
         if self._only is not None:
@@ -178,13 +182,15 @@ class _Watch:
         self._looks += 1
         if self._only is None and self._looks % _SCAN == 0:
             self._look(following_new=True)
+        yield from self._problems
+        self._problems = []
         for tape in tuple(self._followed.values()):
             yield from self._read(tape)
 
     def _look(self, *, following_new: bool) -> None:
         """Follow the tapes that are being recorded, and those that were not there before."""
         paths = {path for path, _ in self._seen}
-        for tape in list_tapes(self._folders):
+        for tape in list_tapes(self._folders, self._report_once):
             key = tape.path, tape.modified_ns
             if tape.path in self._followed or key in self._seen:
                 continue
@@ -193,13 +199,18 @@ class _Watch:
                     self._followed[tape.path] = _FollowedTape(tape.path)
                 self._seen.add(key)
 
+    def _report_once(self, folder: Unreadable) -> None:
+        if folder not in self._unreadable:
+            self._unreadable.add(folder)
+            self._problems.append(_problem_line(folder.problem))
+
     def _read(self, tape: _FollowedTape) -> Iterator[Line]:
         name = "" if self._only is not None else tape.name
         lines: list[Line] = []
         try:
             lines += (ended_line(*each, name, width()) for each in tape.read())
         except (DeltatapeError, OSError) as problem:
-            lines.append(line(StyledText(str(problem), STYLES[Severity.ERROR])))
+            lines.append(_problem_line(str(problem)))
             tape.over = True
         if tape.is_new and len(lines) > _LATEST:
             yield line(StyledText(f"{tape.name}: {len(lines) - _LATEST} earlier ones", DIM))
@@ -218,6 +229,10 @@ class _Watch:
             for tape in self._followed.values()
             for each in tape.running(wall_ns)
         ]
+
+
+def _problem_line(problem: str) -> Line:
+    return line(StyledText(problem, STYLES[Severity.ERROR]))
 
 
 class _Screen:

@@ -35,6 +35,7 @@ from deltatape.scan.schema import (
     file_name,
     path_of,
 )
+from deltatape.store.listing import OnUnreadable, error_handler, unheeded
 
 if TYPE_CHECKING:
     from deltatape.objects.store import ObjectStore
@@ -60,8 +61,11 @@ class FoundFile(NamedTuple):
 class Files(Protocol):
     """Files by their paths below a folder or the URL of a store."""
 
-    def found(self, below: str = "") -> Iterator[FoundFile]:
-        """Yield the files in a folder and all folders below it, in no certain order."""
+    def found(self, below: str = "", on_unreadable: OnUnreadable = unheeded) -> Iterator[FoundFile]:
+        """Yield the files in a folder and all folders below it, in no certain order.
+
+        Calls `on_unreadable` for each folder whose files are left out.
+        """
 
     def local(self, path: str) -> AbstractContextManager[Path]:
         """Return a file's path on this machine, valid within the block."""
@@ -88,15 +92,17 @@ class LocalFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def found(self, below: str = "") -> Iterator[FoundFile]:
-        for parent, folders, names in os.walk(self._folder / below):
+    def found(self, below: str = "", on_unreadable: OnUnreadable = unheeded) -> Iterator[FoundFile]:
+        failed = error_handler(on_unreadable)
+        for parent, folders, names in os.walk(self._folder / below, onerror=failed):
             folders[:] = [each for each in folders if not each.startswith(".")]
             for name in names:
                 path = Path(parent, name)
                 try:
                     status = path.lstat()
-                except FileNotFoundError:
-                    continue  # removed meanwhile
+                except OSError as error:  # such as one that was removed meanwhile
+                    failed(error)
+                    continue
                 if stat.S_ISREG(status.st_mode):  # a link may lead anywhere
                     place = path.relative_to(self._folder).as_posix()
                     yield FoundFile(place, status.st_size, status.st_mtime_ns // 1000)
@@ -136,7 +142,11 @@ class StoreFiles:
     def __init__(self, store: "ObjectStore") -> None:
         self._store = store
 
-    def found(self, below: str = "") -> Iterator[FoundFile]:
+    def found(
+        self,
+        below: str = "",
+        on_unreadable: OnUnreadable = unheeded,  # noqa: ARG002 - a store has no folders
+    ) -> Iterator[FoundFile]:
         for each in self._store.list(below):
             yield FoundFile(each.key, each.size, each.modified_us, each.etag)
 

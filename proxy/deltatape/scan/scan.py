@@ -31,7 +31,7 @@ from deltatape.scan.join import is_joined, join
 from deltatape.scan.rows import Row, TapeRows, began_us, tape_rows
 from deltatape.scan.schema import EXCHANGES, FINDINGS, NO_DAY, TAPES, rules_key
 from deltatape.secret_text.search import without_secrets
-from deltatape.store.listing import check_folder
+from deltatape.store.listing import OnUnreadable, Unreadable, check_folder, unheeded
 from deltatape.store.names import is_tape_name, without_suffix
 from deltatape.store.reader import Tape, open_tape
 from deltatape.store.rule_set import rule_set
@@ -123,7 +123,7 @@ class ScanSummary:
     bytes: int = 0
     ns: int = 0
     problems: tuple[tuple[str, str], ...] = ()
-    """Tapes that could not be read, each with the reason."""
+    """Tapes and folders that could not be read, each with the reason."""
     rules: str = ""
 
 
@@ -155,10 +155,15 @@ def scan(
     job = ScanJob(id=run, source=source, out=out, settings=settings, rules=rules)
     if not is_store_url(source):
         check_folder(Path(source))
-    found = tapes_of(open_files(source))
+    unreadable: list[Unreadable] = []
+    found = tapes_of(open_files(source), unreadable.append)
     files = open_files(out)
     tapes = _to_scan(found, files, rules)
-    so_far = ScanSummary(known=len(found) - len(tapes), rules=rules)
+    so_far = ScanSummary(
+        known=len(found) - len(tapes),
+        problems=tuple((str(folder.path), folder.reason) for folder in unreadable),
+        rules=rules,
+    )
     of_bytes = sum(tape.file.size for tape in tapes)
     done = read_bytes = 0
     try:
@@ -199,15 +204,17 @@ def _with(summary: ScanSummary, tape: TapeToScan, result: ScannedTape) -> ScanSu
     )
 
 
-def tapes_of(files: Files) -> dict[str, FoundFile]:
+def tapes_of(files: Files, on_unreadable: OnUnreadable = unheeded) -> dict[str, FoundFile]:
     """Return the tapes in a folder or a store, by their keys in a dataset.
+
+    Calls `on_unreadable` for each folder whose tapes are left out.
 
     The key is the tape's id if the file is named after it, since then no other tape has it; else it
     is made of the path, since copies share the id of their original. If a tape is there both sealed
     and not, the unsealed one counts.
     """
     found: dict[str, FoundFile] = {}
-    for each in sorted(files.found(), key=attrgetter("path")):
+    for each in sorted(files.found("", on_unreadable), key=attrgetter("path")):
         if is_tape_name(each.path):
             stem = without_suffix(each.path)
             name = stem.rpartition("/")[2]

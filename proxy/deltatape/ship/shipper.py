@@ -34,7 +34,7 @@ from deltatape.objects.store import PART_BYTES, ObjectRanges, ObjectStore, Store
 from deltatape.printable import count
 from deltatape.render.numbers import size as size_text
 from deltatape.ship.state import Identity, ShipState, finished, identity
-from deltatape.store.listing import ListedTape, list_tapes
+from deltatape.store.listing import ListedTape, Unreadable, list_tapes
 from deltatape.store.names import SEALED_SUFFIX, SUFFIX
 from deltatape.store.packing import seal
 from deltatape.store.reader import open_tape
@@ -236,8 +236,9 @@ class Shipper:
         backlog: list[tuple[int, ListedTape]] = []
         settled, self._settled = self._settled, {}
         present: set[Identity] = set()
+        unreadable: list[Unreadable] = []
         recording = 0
-        for tape in list_tapes((self._options.folder,)):
+        for tape in list_tapes((self._options.folder,), unreadable.append):
             own = settled.get(tape) or _finished(tape.path)
             if own is None:
                 recording += 1
@@ -247,6 +248,10 @@ class Shipper:
                 self._settled[tape] = own
             else:
                 backlog.append((self._failed[own], tape))
+        for folder in unreadable:
+            if folder not in self.state.unreadable:
+                self._alarm(f"left: {folder.problem}")
+        self.state.unreadable = frozenset(unreadable)
         self._known &= present
         for gone in self.state.refused.keys() - present:
             del self.state.refused[gone]

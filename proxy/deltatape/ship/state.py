@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from deltatape.clock import Clock
 from deltatape.errors import DeltatapeError, UsageError
-from deltatape.store.listing import ListedTape
+from deltatape.store.listing import ListedTape, Unreadable
 from deltatape.store.reader import open_tape
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class ShipState:
     """Tapes that are being written, which are not shipped."""
     refused: dict[Identity, str] = field(default_factory=dict)
     """Why tapes cannot be shipped: they are damaged, or their key belongs to another tape."""
+    unreadable: frozenset[Unreadable] = frozenset()
+    """Folders whose tapes are not shipped, since they cannot be searched."""
     shipped: int = 0
     shipped_bytes: int = 0
     deleted: int = 0

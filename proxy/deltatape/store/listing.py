@@ -3,9 +3,10 @@
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from deltatape.errors import UsageError
 from deltatape.objects.urls import url_of
@@ -33,6 +34,36 @@ class ListedTape:
     """When it was last written to, since 1970-01-01T00:00:00Z."""
 
 
+class Unreadable(NamedTuple):
+    """A folder, or a file in it, that cannot be looked at; there may be tapes."""
+
+    path: Path
+    reason: str
+
+    @property
+    def problem(self) -> str:
+        """Return what to tell the user."""
+        return f"{self.path}: {self.reason}"
+
+
+OnUnreadable = Callable[[Unreadable], object]
+
+
+def unheeded(_: Unreadable) -> None:
+    """Ignore what cannot be looked at."""
+
+
+def error_handler(on_unreadable: OnUnreadable) -> Callable[[OSError], None]:
+    """Return what `os.walk` calls with errors; what is gone, or no folder, is none."""
+
+    def handle(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            path = Path(os.fsdecode(error.filename))
+            on_unreadable(Unreadable(path, error.strerror or str(error)))
+
+    return handle
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
     """A tape, and an exchange on it if one was named."""
@@ -52,7 +83,9 @@ def tape_folders() -> tuple[Path, ...]:
     return (*recorded_folders(), RECORDINGS)
 
 
-def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
+def list_tapes(
+    folders: Sequence[Path] | None = None, on_unreadable: OnUnreadable = unheeded
+) -> tuple[ListedTape, ...]:
     """Return the tapes in `folders` and all folders below, newest first; a missing folder has none.
 
     A folder may be the URL of a store, too.
@@ -61,9 +94,10 @@ def list_tapes(folders: Sequence[Path] | None = None) -> tuple[ListedTape, ...]:
 
     Args:
         folders: None for `tape_folders`.
+        on_unreadable: called for each folder whose tapes are missing from the result.
     """
     folders = tape_folders() if folders is None else folders
-    return _newest_first(tape for folder in folders for tape in _tapes_below(folder))
+    return _newest_first(tape for folder in folders for tape in _tapes_below(folder, on_unreadable))
 
 
 def _newest_first(tapes: Iterable[ListedTape]) -> tuple[ListedTape, ...]:
@@ -72,7 +106,7 @@ def _newest_first(tapes: Iterable[ListedTape]) -> tuple[ListedTape, ...]:
     )
 
 
-def _tapes_below(folder: Path) -> Iterator[ListedTape]:
+def _tapes_below(folder: Path, on_unreadable: OnUnreadable = unheeded) -> Iterator[ListedTape]:
     if (url := url_of(folder)) is not None:
         from deltatape.store.stored import stored_tapes  # noqa: PLC0415 - few are in a store
 
@@ -80,7 +114,8 @@ def _tapes_below(folder: Path) -> Iterator[ListedTape]:
             if is_tape_name(path.name):
                 yield ListedTape(path=path, size=size, modified_ns=modified_ns)
         return
-    for parent, _, names in os.walk(folder):
+    failed = error_handler(on_unreadable)
+    for parent, _, names in os.walk(folder, onerror=failed):
         known = {name for name in names if is_tape_name(name)}
         for name in known:
             if has_journal(name, known):
@@ -88,14 +123,17 @@ def _tapes_below(folder: Path) -> Iterator[ListedTape]:
             path = Path(parent, name)
             try:
                 status = path.lstat()
-            except FileNotFoundError:
-                continue  # moved away meanwhile
+            except OSError as error:  # such as one that was moved away meanwhile
+                failed(error)
+                continue
             # A link may lead anywhere; who wants its target can name it.
             if stat.S_ISREG(status.st_mode):
                 yield ListedTape(path=path, size=status.st_size, modified_ns=status.st_mtime_ns)
 
 
-def list_named(paths: Sequence[Path]) -> tuple[ListedTape, ...]:
+def list_named(
+    paths: Sequence[Path], on_unreadable: OnUnreadable = unheeded
+) -> tuple[ListedTape, ...]:
     """Like `list_tapes`, but all folders must exist, and tapes can be named themselves.
 
     A tape that is named twice, such as with its folder, is listed once.
@@ -103,20 +141,22 @@ def list_named(paths: Sequence[Path]) -> tuple[ListedTape, ...]:
     Raises:
         UsageError: one is missing.
     """
-    return _newest_first({each.path: each for path in paths for each in _tapes_at(path)}.values())
+    return _newest_first(
+        {each.path: each for path in paths for each in _tapes_at(path, on_unreadable)}.values()
+    )
 
 
-def _tapes_at(path: Path) -> Iterable[ListedTape]:
+def _tapes_at(path: Path, on_unreadable: OnUnreadable) -> Iterable[ListedTape]:
     """Return the tape at `path`, or those in the folder there."""
     if (url := url_of(path)) is not None:
         if not is_tape_name(path.name):
-            return _tapes_below(path)  # prefixes of keys need not exist
+            return _tapes_below(path, on_unreadable)  # prefixes of keys need not exist
         from deltatape.store.stored import stored_tape  # noqa: PLC0415 - few are in a store
 
         _, size, modified_ns = stored_tape(url)
         return (ListedTape(path=path, size=size, modified_ns=modified_ns),)
     if path.is_dir():
-        return _tapes_below(path)
+        return _tapes_below(path, on_unreadable)
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -146,7 +186,7 @@ def locate(text: str, folders: Sequence[Path] | None = None) -> Location:
 
     Raises:
         UsageError: the text after `#` is not a number above 0, or no tape is named and `folders`
-            (else `tape_folders`) have none.
+            (else `tape_folders`) have none, or cannot be read.
     """
     match = _PLACE.fullmatch(text)
     # A file may have a number sign in its name.
@@ -157,7 +197,10 @@ def locate(text: str, folders: Sequence[Path] | None = None) -> Location:
         _refuse_wrong_number(text, name)
         return Location(path=Path(name), exchange=number)
     folders = tape_folders() if folders is None else folders
-    tapes = list_tapes(folders)
+    unreadable: list[Unreadable] = []
+    tapes = list_tapes(folders, unreadable.append)
+    if not tapes and unreadable:
+        raise UsageError(unreadable[0].problem)
     if not tapes:
         places = " or ".join(str(folder) for folder in folders)
         raise UsageError(f"no tape in {places}; make one with `deltatape record` or name a file")
