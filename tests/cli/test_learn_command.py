@@ -39,7 +39,7 @@ def test_it_is_printed_and_stored_and_the_records_stay(tmp_path: Path) -> None:
     code, printed, said = told(tmp_path, "a.tape", "b.tape")
     assert (code, printed) == (0, ["date", "/run ([0-9]+)/"])
     assert said.splitlines() == [
-        "1 of 1 request of b.tape match a.tape with that",
+        "1 of 1 request of b.tape match a.tape with these options",
         "the same as options: --volatile date --volatile '/run ([0-9]+)/'",
         "stored with a.tape: deltatape replay a.tape uses it",
     ]
@@ -72,10 +72,32 @@ def test_what_does_not_match_even_so_is_told(tmp_path: Path) -> None:
     recording(tmp_path / "b.tape", "on 2026-12-03: hi", "on 2026-12-04: hi", "Weather in Basel?")
     code, printed, said = told(tmp_path, "a.tape", "b.tape")
     assert (code, printed) == (1, ["date"])
-    assert "2 of 3 requests of b.tape match a.tape with that\n" in said
+    assert "2 of 3 requests of b.tape match a.tape with these options\n" in said
     assert "note: 1 request match several on the tape, which differ only in what" in said
     assert "MISSED b.tape#3: the nearest recorded request differs\n" in said
     assert '  $.text: recorded "Weather in Bern?", received "Weather in Basel?"\n' in said
+
+
+@pytest.mark.parametrize(
+    ("texts", "code", "why"),
+    [
+        (("on 2026-12-03: bye",), 1, "no option lets more requests match"),
+        (("on 2026-11-26: hi",), 0, "all requests match without options"),
+    ],
+)
+def test_nothing_is_stored_without_need(
+    texts: tuple[str, ...], code: int, why: str, tmp_path: Path
+) -> None:
+    tape = recording(tmp_path / "a.tape", "on 2026-11-26: hi")
+    recording(tmp_path / "b.tape", *texts)
+    found, printed, said = told(tmp_path, "a.tape", "b.tape")
+    assert (found, printed, open_tape(tape).volatile) == (code, [], ())
+    assert said.startswith(f"{1 - code} of 1 request of b.tape match a.tape\n")
+    assert said.endswith(f"\nnothing new is stored with a.tape: {why}\n")
+    recording(tmp_path / "c.tape", "on 2026-12-03: hi")
+    assert told(tmp_path, "a.tape", "c.tape")[0] == 0
+    again = told(tmp_path, "a.tape", "c.tape")[2]
+    assert again.endswith("\nnothing new is stored with a.tape: it has these options already\n")
 
 
 def test_it_needs_tapes_that_can_be_compared_and_written(tmp_path: Path) -> None:

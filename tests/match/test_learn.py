@@ -71,6 +71,18 @@ def test_what_the_model_said_is_no_reason(*, coded: bool) -> None:
     ]
 
 
+def test_what_lets_no_request_match_is_not_learned() -> None:
+    first = recording(asks("2026-11-26", "/w/a", HI), asks("2026-11-26", "/w/a", GO))
+    other = {"role": "user", "content": "Something else"}
+    again = recording(asks("2026-12-03", "/w/a", HI), asks("2026-12-03", "/w/b", other))
+    found = learned(first, again)
+    assert (found.options, found.matched) == (("date",), 1)
+    ((_, miss),) = found.missed
+    assert "$.messages[1].content" in [each.path for each in miss.differences]
+    found = learned(first[:1], again[1:], ("user",))
+    assert (found.options, found.matched) == (("user",), 0)
+
+
 def test_other_requests_and_other_endpoints_stay_misses() -> None:
     first = recording(asks("2026-11-26", "/w", HI))
     other = taped(body={}, target=b"/v1/models")

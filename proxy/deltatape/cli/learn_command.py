@@ -37,8 +37,9 @@ def command(
 
     Prompts contain dates, working folders, process ids. Compare the requests of OTHER with those of
     TAPE, and find the narrowest --volatile options with which they match: presets, expressions for
-    ids, whole fields. deltatape replay, torture, shrink and the pytest plugin use what is stored
-    with a tape. Without OTHER, store the options that are given; without any, print what is stored.
+    ids, whole fields. Options that let no request match are left out. deltatape replay, torture,
+    shrink and the pytest plugin use what is stored with a tape. Without OTHER, store the options
+    that are given; without any, print what is stored.
 
     Prints the options, one on each line.
 
@@ -63,6 +64,8 @@ def command(
             say(f"stored with {tape}: deltatape replay {shlex.quote(tape)} uses it")
         else:
             say(f"nothing is stored with {tape} any more")
+    elif other and not dry_run:
+        _report_unchanged(tape, rules)
     return 1 if rules.missed else 0
 
 
@@ -80,7 +83,8 @@ def _hider() -> Callable[[str], str]:
 
 def _report(tape: str, other: str, rules: LearnedRules) -> None:
     every = rules.matched + len(rules.missed)
-    say(f"{rules.matched} of {count(every, 'request')} of {other} match {tape} with that")
+    how = " with these options" if rules.options else ""
+    say(f"{rules.matched} of {count(every, 'request')} of {other} match {tape}{how}")
     if rules.alike:
         say(
             f"note: {count(rules.alike, 'request')} match several on the tape, which differ only in"
@@ -92,3 +96,14 @@ def _report(tape: str, other: str, rules: LearnedRules) -> None:
             say(f"  {line}")
     if rules.options:
         say(f"the same as options: {options(rules.options)}")
+
+
+def _report_unchanged(tape: str, rules: LearnedRules) -> None:
+    """Say why nothing was stored with a tape."""
+    if rules.options:
+        why = "it has these options already"
+    elif rules.missed:
+        why = "no option lets more requests match"
+    else:
+        why = "all requests match without options"
+    say(f"nothing new is stored with {tape}: {why}")

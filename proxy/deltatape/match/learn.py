@@ -2,7 +2,8 @@
 
 Strategy: the second recording is requested from the first, as a replay would do. What misses is
 paired with the nearest request that is left; options are derived from all pairs at once
-(`suggest`), and it is tried again with them, since requests pair better then.
+(`suggest`), and it is tried again with them, since requests pair better then. In the end, options
+without which as many requests match are left out: each one makes a replay less strict.
 
 A model does not answer twice the same, but a replay repeats the answers of the tape. So what both
 requests took over from their answers is no reason for an option, and no sentence is left out.
@@ -22,7 +23,7 @@ class LearnedRules:
     """What two recordings tell.
 
     Attributes:
-        options: for `--volatile`, those that were known included.
+        options: for `--volatile`: those that were known, and those without which fewer match.
         matched: how many requests of the second recording match the first one with them.
         alike: how many of those match several requests that only these options make equal.
         missed: those that do not match, each with the reason.
@@ -51,15 +52,31 @@ def learned(
     Raises:
         UsageError: `known` is invalid.
     """
-    options = tuple(dict.fromkeys(known))
+    options = known = tuple(dict.fromkeys(known))
     delivered = [b"".join(each.content for each in every) for every in (recorded, again)]
     while True:
         found, pairs = _replayed(recorded, again, options, hide)
         own = (pair for pair in pairs if not _are_delivered(pair, delivered))
         more = dict.fromkeys((*options, *suggested(own, hide, prose=False)))
         if len(more) == len(options):
-            return found
+            return _without_useless(found, known, recorded, again, hide)
         options = tuple(more)
+
+
+def _without_useless(
+    rules: LearnedRules,
+    known: tuple[str, ...],
+    recorded: Sequence[Exchange],
+    again: Sequence[Exchange],
+    hide: Callable[[str], str],
+) -> LearnedRules:
+    """Leave out options that let no request match, the last ones first; all of `known` stay."""
+    for option in reversed(rules.options[len(known) :]):
+        others = tuple(each for each in rules.options if each != option)
+        without, _ = _replayed(recorded, again, others, hide)
+        if without.matched >= rules.matched:
+            rules = without
+    return rules
 
 
 def _replayed(
