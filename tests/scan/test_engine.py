@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,13 @@ def test_what_kills_every_worker_of_a_cluster_is_lost(
     assert item == 3
     assert isinstance(result, Lost)
     assert [each.returncode for each in workers] == [-signal.SIGKILL] * 2
+
+
+def test_what_is_no_address_is_refused_and_leaves_no_thread() -> None:
+    before = threading.enumerate()
+    with pytest.raises(UsageError, match="--scheduler foo: missing port"), dask_engine("foo", 1):
+        pass
+    assert [each for each in threading.enumerate() if each not in before] == []
 
 
 def test_an_address_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,6 +222,31 @@ class DaskEngine:
             yield item, result
 
 
+def _connected(scheduler: str) -> "Client":
+    """Return a client of a cluster.
+
+    Raises:
+        UsageError: nothing answers there, or it is no address.
+    """
+    from distributed import Client  # noqa: PLC0415 - an extra
+
+    class OwnClient(Client):  # type: ignore[misc]  # Dask has no types
+        """Is closed if it cannot connect: else its thread keeps the program from ending."""
+
+        def start(self, **kwargs: object) -> None:
+            try:
+                super().start(**kwargs)
+            except BaseException:  # Ctrl-C, too
+                self.close()
+                raise
+
+    try:
+        client: Client = OwnClient(scheduler, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UsageError(f"--scheduler {scheduler}: {error}") from None
+    return client
+
+
 @contextlib.contextmanager
 def dask_engine(scheduler: str | None, workers: int) -> Iterator[DaskEngine]:
     """Connect to a cluster, or start one on this machine while it is used.
@@ -238,11 +263,7 @@ def dask_engine(scheduler: str | None, workers: int) -> Iterator[DaskEngine]:
     except ImportError:
         raise UsageError(MISSING) from None
     if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout=_CONNECT_S, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise UsageError(f"--scheduler {scheduler}: {error}") from None
-        with client:
+        with _connected(scheduler) as client:
             yield DaskEngine(client)
         return
     with (
