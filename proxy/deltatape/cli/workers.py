@@ -4,8 +4,10 @@ Workers are started with `spawn`, so they inherit nothing, and end with their pa
 ends. Each has only a few items in progress, so that results do not pile up behind a large one.
 """
 
+import contextlib
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -96,7 +98,8 @@ def _by_workers(
 
     try:
         for item in items:
-            waiting.append((item, None if here(item) else executor.submit(work, item)))
+            with _interrupted_later():
+                waiting.append((item, None if here(item) else executor.submit(work, item)))
             if len(waiting) > processes * _AHEAD:
                 yield result()
         while waiting:
@@ -109,6 +112,23 @@ def _by_workers(
         raise
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Defer Ctrl-C until the end: a worker that is started only in part prints a traceback."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if interrupted.is_set():
+            signal.raise_signal(signal.SIGINT)
 
 
 class _Ended(BaseException):
