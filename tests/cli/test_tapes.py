@@ -1,5 +1,6 @@
 """What a command line may name: a tape, an exchange of it, a file, a folder, standard input."""
 
+import errno
 import json
 import os
 import shutil
@@ -154,6 +155,27 @@ def test_a_folder_is_a_captured_case(tmp_path: Path) -> None:
 def test_a_folder_without_a_body_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"body\.raw"):
         named(str(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["why", "check", "fsck"])
+def test_a_folder_that_may_not_be_read_is_named_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (tmp_path / "closed").mkdir()
+    exists = Path.exists
+
+    def refused(path: Path) -> bool:
+        if path.parent.name == "closed":  # no folder is closed to root
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    with unreadable(tmp_path / "closed"):
+        result = called(command, "closed", folder=tmp_path)
+    assert result.returncode == 2
+    told = (result.stdout + result.stderr).decode()
+    assert "closed: Permission denied" in told
+    assert "body.raw" not in told
 
 
 def test_a_folder_of_tapes_stands_for_the_latest_of_them(tmp_path: Path) -> None:

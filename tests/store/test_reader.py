@@ -1,3 +1,4 @@
+import errno
 import gc
 import hashlib
 import os
@@ -210,6 +211,20 @@ def test_what_cannot_be_opened_is_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             open_tape(os.path.join(tmp_path, name))  # noqa: PTH118 - Path would normalise
         assert problem in str(caught.value)
+
+
+def test_a_tape_that_may_not_be_read_is_one_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_tape(tmp_path, HEAD)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)  # no file is closed to root
+    with pytest.raises(UsageError) as caught:
+        open_tape(path)
+    assert str(caught.value) == f"{path}: Permission denied"
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

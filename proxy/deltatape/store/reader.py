@@ -408,6 +408,8 @@ def open_regular_file(name: str) -> BinaryIO:
     except FileNotFoundError as error:
         near = did_you_mean(path.name, _names_beside(path))
         raise UsageError(f"{name}: {error.strerror}; name a tape.{near}".rstrip(".")) from error
+    except PermissionError as error:
+        raise UsageError(f"{name}: {error.strerror}") from error
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}; name a tape") from error
     except ValueError as error:  # a NUL in the name
