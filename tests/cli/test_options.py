@@ -119,3 +119,25 @@ def test_a_command_needs_dashes_and_dashes_a_command(arguments: list[str], probl
 
 def test_the_usage_shows_where_the_command_goes() -> None:
     assert wrap.get_usage(click.Context(wrap)).endswith("[OPTIONS] [-- CMD [ARG]...]")
+
+
+def required() -> list[tuple[str, click.Argument]]:
+    context = click.Context(deltatape)
+    commands = ((name, deltatape.get_command(context, name)) for name in COMMANDS)
+    return [
+        (name, each)
+        for name, command in commands
+        if command is not None
+        for each in command.params
+        if isinstance(each, click.Argument) and each.required
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "argument"), required(), ids=lambda each: getattr(each, "name", each)
+)
+def test_the_usage_has_no_brackets_around_what_is_required(
+    command: str, argument: click.Argument
+) -> None:
+    shown = argument.make_metavar(click.Context(click.Command(command)))
+    assert not shown.startswith("[")

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command("fsck")
-@click.argument(
-    "tapes", cls=TapeArgument, nargs=-1, required=True, metavar="[TAPE[#N] | FOLDER]..."
-)
+@click.argument("tapes", cls=TapeArgument, nargs=-1, required=True, metavar="TAPE[#N]|FOLDER...")
 @option(
     "--against",
     metavar="URL",
