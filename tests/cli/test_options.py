@@ -80,6 +80,12 @@ def test_a_url_that_is_not_read_is_shown_as_typed(tmp_path: Path, command: str, 
     assert told.startswith(f"deltatape: {url!r}: not the URL of an object store; use file:///")
 
 
+def test_what_is_no_number_is_called_so(tmp_path: Path) -> None:
+    result = called("mutate", "x.tape", "--as", "all", "-o", "y", "--seed", "x", folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode().endswith("'--seed': 'x' is not a valid integer.\n")
+
+
 @click.command("wrap", cls=WrapperCommand)
 @click.option("--own", default="")
 @click.pass_context

@@ -121,7 +121,7 @@ def test_a_second_signal_ends_it_though_the_store_does_not_answer(
         (("tapes", "file://{}/store", "--gateway", "a/b"), "--gateway 'a/b': 1 to 128 letters"),
         (
             ("tapes", "file://{}/store", "--memory", "1MB"),
-            "--memory: 976.6 kB is too little; use 10",
+            "--memory 1MB: too little; use 10MiB or more, which holds",
         ),
         (("file", "file://{}/store"), "file: is a file; name a folder"),
         (("tapes", "file://{}/file"), "/file: is a file; name a folder"),

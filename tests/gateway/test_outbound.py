@@ -257,8 +257,11 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     assert "no certificate or crl found" in problem({}, ca=text)
     assert problem({}, ca=text).startswith(f"--ca {str(text)!r}: ")
     assert "No such file" in problem({}, client_cert=missing)
-    assert problem({}, client_cert=text).startswith(f"--client-cert {str(text)!r}: ")
     assert "without its certificate" in problem({}, client_key=missing)
+    assert problem({}, client_cert=text) == (
+        f"--client-cert {str(text)!r}: no certificate with its key; use PEM files with a"
+        " certificate and its key, without a passphrase"
+    )
 
 
 def test_a_key_must_belong_to_its_certificate_and_have_no_passphrase(

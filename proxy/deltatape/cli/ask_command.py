@@ -16,7 +16,7 @@ from deltatape.ask.chart import bars, chart_lines, chart_svg
 from deltatape.ask.copies import local_dataset
 from deltatape.ask.dataset import Answer, Dataset, Only, SqlError
 from deltatape.ask.prepared import question, questions
-from deltatape.cli.options import FILE, TapeArgument, option, refuse_useless
+from deltatape.cli.options import FILE, TapeArgument, WholeNumber, option, refuse_useless
 from deltatape.cli.terminal import list_width, say, show, width, write
 from deltatape.errors import UsageError
 from deltatape.printable import count, escape
@@ -53,7 +53,7 @@ def day(ctx: click.Context, param: click.Parameter, value: str | None) -> date |
 @option("--until", metavar="DAY", callback=day, help="Only exchanges up to this day, in UTC.")
 @option("--provider", help="Only exchanges with this provider.")
 @option("--model", help="Only exchanges with this model.")
-@option("--limit", type=click.IntRange(min=1), metavar="ROWS", help="Show so many rows at most.")
+@option("--limit", type=WholeNumber(min=1), metavar="ROWS", help="Show so many rows at most.")
 @option(
     "--format",
     type=click.Choice(["text", "json", "csv"]),

@@ -48,9 +48,9 @@ class Baseline:
             raise UsageError(
                 f"--baseline {error}; deltatape check --write-baseline makes one"
             ) from None
-        except ValueError as error:
+        except ValueError:
             raise UsageError(
-                f"--baseline {path}: {error}; deltatape check --write-baseline makes one"
+                f"--baseline {path}: no text in UTF-8; deltatape check --write-baseline makes one"
             ) from None
         self._path = path
         self._accepted = {one.fingerprint: one for one in read_baseline(str(path), text)}

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import click
 
 from deltatape import __version__
-from deltatape.cli.options import TapeArgument, option
+from deltatape.cli.options import TapeArgument, WholeNumber, option
 from deltatape.cli.tapes import write_tape
 from deltatape.cli.terminal import list_width, say, write
 from deltatape.clock import SystemClock
@@ -76,7 +76,7 @@ def changes() -> Iterator[FaultSpec]:
 @option(
     "--seed",
     default=1,
-    type=click.IntRange(0, 2**31),
+    type=WholeNumber(0, 2**31),
     help="Seed of the random choices; the same seed gives the same tape.",
 )
 @option(

@@ -29,6 +29,12 @@ MITM = "mitm"
 _UNEXPLAINED: Mapping[str, str] = MappingProxyType({})
 
 
+class WholeNumber(click.IntRange):
+    """A number in a range; an error calls it an integer, not an integer range."""
+
+    name = "integer"
+
+
 def _refuse_empty(ctx: click.Context, param: click.Parameter, value: object) -> None:
     """Refuse an empty path, which would be read as the current folder or as the latest tape."""
     given = ctx.get_parameter_source(param.name or "") is not click.core.ParameterSource.DEFAULT
@@ -129,9 +135,31 @@ def duration(name: str, default: str | None, help: str) -> Callable[[F], F]:  # 
     return option(name, default=default, callback=seconds, metavar="DURATION", help=help)
 
 
-def size(name: str, default: str | None, help: str) -> Callable[[F], F]:  # noqa: A002
-    """Return an option whose value is a size such as `64MB`, in bytes; `/s` may follow."""
-    return option(name, default=default, callback=_parse_size, metavar="SIZE", help=help)
+def size(
+    name: str,
+    default: str | None,
+    help: str,  # noqa: A002 - click's word
+    *,
+    least: str = "",
+    why: str = "",
+) -> Callable[[F], F]:
+    """Return an option whose value is a size such as `64MB`, in bytes; `/s` may follow.
+
+    Args:
+        name: of the option.
+        default: a size, or None.
+        help: of the option.
+        least: the smallest size that is accepted, and
+        why: as a part of the error's sentence.
+    """
+
+    def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+        found = _parse_size(ctx, param, value)
+        if found is not None and least and found < (_parse_size(ctx, param, least) or 0):
+            raise UsageError(f"{name} {value}: too little; use {least} or more{why}")
+        return found
+
+    return option(name, default=default, callback=parse, metavar="SIZE", help=help)
 
 
 def _parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -303,7 +331,7 @@ class WrapperCommand(click.Command):
 
 def jobs(help: str) -> Callable[[F], F]:  # noqa: A002 - click's word
     """Return the option for how many processes work at once; without it, None."""
-    return option("--jobs", type=click.IntRange(min=1), help=help)
+    return option("--jobs", type=WholeNumber(min=1), help=help)
 
 
 def codes(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 - click's word

@@ -31,6 +31,7 @@ from deltatape.cli.options import (
     SEAL,
     STRICT,
     TAPING_FAILED,
+    WholeNumber,
     WrapperCommand,
     certificates,
     fail_on,
@@ -138,7 +139,7 @@ class RecordArguments(TapingArguments):
 )
 @option(
     "--workers",
-    type=click.IntRange(1, MAX_WORKERS),
+    type=WholeNumber(1, MAX_WORKERS),
     default=1,
     metavar="N",
     help="Number of processes that share the port, if one cannot keep up; not with CMD.",

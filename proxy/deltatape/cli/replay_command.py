@@ -18,6 +18,7 @@ from deltatape.cli.options import (
     MITM,
     VOLATILE,
     TapeArgument,
+    WholeNumber,
     WrapperCommand,
     codes,
     duration,
@@ -144,7 +145,7 @@ class ReplayArguments:
 @option(
     "--seed",
     default=0,
-    type=click.IntRange(0),
+    type=WholeNumber(0),
     metavar="N",
     help="Seed of the random choices of faults.",
 )

@@ -20,7 +20,6 @@ from deltatape.errors import UsageError
 from deltatape.http1.listener import bracketed, parse_address
 from deltatape.objects.urls import open_store
 from deltatape.printable import count
-from deltatape.render.numbers import size as size_text
 from deltatape.settings.defaults import current_rules
 from deltatape.ship.state import ShipState, check_gateway, serve_metrics
 from deltatape.store.listing import check_folder
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from deltatape.objects.store import ObjectStore
 
 _PRIVATE = 0o077
-_LEAST = 10 << 20
 
 
 @click.command("ship")
@@ -48,7 +46,13 @@ _LEAST = 10 << 20
     help="Delete a local tape once the whole object was read back and is equal to it.",
 )
 @size("--bandwidth", None, "Send and read back at most so much per second, such as 10MB/s.")
-@size("--memory", "20MiB", "Hold at most so much of tapes in memory; 10MiB or more.")
+@size(
+    "--memory",
+    "20MiB",
+    "Hold at most so much of tapes in memory; 10MiB or more.",
+    least="10MiB",
+    why=", which holds the part that is filled and the part that is sent",
+)
 @duration(
     "--patience",
     None,
@@ -83,11 +87,6 @@ def command(
     --patience.
     """
     name = check_gateway(gateway if gateway is not None else socket.gethostname())
-    if memory < _LEAST:
-        raise UsageError(
-            f"--memory: {size_text(memory)} is too little; use 10MiB or more, which holds the part"
-            " that is filled and the part that is sent"
-        )
     if once or folder.exists():
         check_folder(folder)
     with _private_files():

@@ -17,6 +17,7 @@ from deltatape.cli.options import (
     FORMAT,
     VOLATILE,
     TapeArgument,
+    WholeNumber,
     WrapperCommand,
     duration,
     option,
@@ -79,7 +80,7 @@ class ShrinkArguments:
 @duration(
     "--deadline", "30s", "How long a run may take; a longer one is stopped and counts as a hang."
 )
-@option("--runs", default=500, type=click.IntRange(LEAST), help="Maximum number of runs.")
+@option("--runs", default=500, type=WholeNumber(LEAST), help="Maximum number of runs.")
 @option(
     "--speed",
     metavar="SPEED",

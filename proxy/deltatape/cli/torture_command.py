@@ -20,6 +20,7 @@ from deltatape.cli.options import (
     MITM,
     VOLATILE,
     TapeArgument,
+    WholeNumber,
     WrapperCommand,
     duration,
     option,
@@ -163,15 +164,15 @@ def patterns(
     help="List the variations and exit.",
 )
 @option("--exchange", multiple=True, metavar="N", help="Vary only this exchange: 2, or x.tape#2.")
-@option("--seed", default=1, type=click.IntRange(0, 2**31), help="The first seed.")
+@option("--seed", default=1, type=WholeNumber(0, 2**31), help="The first seed.")
 @option(
     "--seeds",
     default=3,
-    type=click.IntRange(1, 10_000),
+    type=WholeNumber(1, 10_000),
     help="How many seeds to try for a variation with random choices.",
 )
 @duration("--deadline", "10s", "How much longer a run may take than with the unchanged tapes.")
-@option("--jobs", type=click.IntRange(1, 64), help="Parallel runs; default: one per core.")
+@option("--jobs", type=WholeNumber(1, 64), help="Parallel runs; default: one per core.")
 @option(
     "--listen",
     metavar="HOST:PORT",

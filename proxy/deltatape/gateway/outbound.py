@@ -287,7 +287,9 @@ def _show_certificate(context: ssl.SSLContext, cert: Path, key: Path | None) -> 
     try:
         context.load_cert_chain(cert, key, password=ask)
     except ssl.SSLError as error:
-        raise UsageError(f"{named}: {_words(error)}; {accepted}") from None
+        # Without a reason, OpenSSL found no certificate, or no key.
+        problem = _words(error) if error.reason else "no certificate with its key"
+        raise UsageError(f"{named}: {problem}; {accepted}") from None
 
 
 def _check_readable(name: str, path: str, accepted: str) -> None:
