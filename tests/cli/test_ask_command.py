@@ -170,6 +170,10 @@ def test_tapes_of_other_rules_are_told(folder: Path) -> None:
         (["traffic", "--value", "day"], "--value: has no effect without --plot or --svg"),
         (["traffic", "--plot", "--format", "csv"], "--format csv is for programs"),
         (["traffic", "--since", "yesterday"], "invalid day; use 2026-11-21"),
+        (
+            ["traffic", "--since", "2026-11-21", "--until", "2026-11-20"],
+            "--since 2026-11-21: is after --until 2026-11-20; no exchange lies between",
+        ),
         (["traffic", "--plot", "--value", "day"], "DATE values, not numbers"),
         (["--sql", "DROP VIEW exchanges"], "one SELECT statement"),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 from deltatape.cli.check_command import Baseline, NewBaseline
 from deltatape.errors import UsageError
+from deltatape.rules import RULES
 from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
 from helpers.console import called, on_terminal
@@ -127,6 +128,16 @@ def test_codes_are_selected_and_ignored_by_their_beginning(
     assert codes(CUT, *arguments, folder=tmp_path) == expected
     code = called("check", CUT, *arguments, folder=tmp_path).returncode
     assert code == (1 if expected else 0)
+
+
+@pytest.mark.parametrize("select", [(), ("--select", "T001,D")])
+def test_codes_that_leave_nothing_to_report_are_refused(
+    tmp_path: Path, select: tuple[str, ...]
+) -> None:
+    ignored = ",".join(sorted({rule.code[0] for rule in RULES}))
+    result = called("check", CUT, *select, "--ignore", ignored, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"--select and --ignore: together, they leave no code to report" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])

@@ -97,6 +97,8 @@ def command(
         refuse_useless(ctx, set(ctx.params) - {"value"}, "without --plot or --svg")
     if plot and format != "text":
         raise UsageError(f"--plot: draws on the terminal; --format {format} is for programs")
+    if since and until and since > until:
+        raise UsageError(f"--since {since}: is after --until {until}; no exchange lies between")
     asked = question(name) if name is not None else None
     only = Only(since=since, until=until, provider=provider, model=model)
     sql = asked.sql if asked else sql or ""

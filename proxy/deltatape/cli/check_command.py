@@ -25,6 +25,7 @@ from deltatape.model.finding import Severity
 from deltatape.printable import count
 from deltatape.render.ci_log import inert_remark
 from deltatape.render.report import FORMATS, Part, Report, report_in
+from deltatape.rules import RULES
 from deltatape.settings.defaults import current_rules
 from deltatape.store.listing import Unreadable
 
@@ -168,6 +169,8 @@ def command(
     """
     if baseline is not None and write_baseline is not None:
         raise UsageError("--baseline leaves out what --write-baseline would accept; give one")
+    if not any(_is_reported(rule.code, select, ignore) for rule in RULES):
+        raise UsageError("--select and --ignore: together, they leave no code to report")
     failing = failing_severities(fail_on)
     names = _named(tapes)
     first_only = len(names) > 1 and not all
@@ -197,6 +200,13 @@ def _named(tapes: tuple[str, ...]) -> list[str | TapeReport]:
     found += [TapeReport(name=str(each.path), problem=each.problem) for each in unreadable]
     once = frozenset(each_recording_once(each for each in found if isinstance(each, str)))
     return [each for each in found if isinstance(each, TapeReport) or each in once]
+
+
+def _is_reported(code: str, select: frozenset[str], ignore: frozenset[str]) -> bool:
+    """Check whether `--select` and `--ignore` let a code pass."""
+    if any(code.startswith(part) for part in ignore):
+        return False
+    return not select or any(code.startswith(part) for part in select)
 
 
 class _Check:
@@ -252,10 +262,7 @@ class _Check:
                 _write(part)
 
     def _is_selected(self, reported: ReportedFinding) -> bool:
-        code = reported.finding.code
-        if any(code.startswith(part) for part in self._ignore):
-            return False
-        if self._select and not any(code.startswith(part) for part in self._select):
+        if not _is_reported(reported.finding.code, self._select, self._ignore):
             return False
         return self._known is None or self._known.is_new(reported)
 
