@@ -89,6 +89,18 @@ def test_all_makes_a_tape_of_each_that_has_a_place(tmp_path: Path) -> None:
         assert not same or path.stem not in {each.name for each in HOSTILE}
 
 
+def test_all_is_refused_where_a_run_was_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "crlf.tape").touch()
+    done = called("mutate", CHAT, "--as", "all", "-o", "out", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        "deltatape: -o out: has crlf.tape already, as from a run that was interrupted; name another"
+        " folder, or delete this one\n"
+    )
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["crlf.tape"]
+
+
 def test_the_list_names_everything_that_can_be_put_in(tmp_path: Path) -> None:
     wide = called("mutate", "--list", folder=tmp_path, env={"COLUMNS": "140"})
     listed = wide.stdout.decode()

@@ -1,5 +1,6 @@
 """`deltatape mutate`: make a tape with an injected defect, fault or variation."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -234,6 +235,7 @@ def _write_all(source: _SourceTape, seed: int, folder: Path) -> int:
     except OSError as error:
         raise UsageError(f"-o {folder}: {error.strerror}; --as all needs a folder") from error
     every = [*changes()]
+    _refuse_tapes_of_before(folder, every)
     made = 0
     for change in every:
         changed = source.changed(change.make, seed)
@@ -242,6 +244,17 @@ def _write_all(source: _SourceTape, seed: int, folder: Path) -> int:
             made += 1
     say(f"{made} of {len(every)} apply to {source.text}")
     return 0 if made else 1
+
+
+def _refuse_tapes_of_before(folder: Path, every: Sequence[FaultSpec]) -> None:
+    """Refuse a folder with tapes of these names before the first one is written."""
+    for change in every:
+        path = folder / f"{change.name}{SUFFIX}"
+        if os.path.lexists(path):
+            raise UsageError(
+                f"-o {folder}: has {path.name} already, as from a run that was interrupted; name"
+                " another folder, or delete this one"
+            )
 
 
 def _write(path: Path, source: _SourceTape, names: Sequence[str]) -> None:
