@@ -181,7 +181,21 @@ def test_a_request_that_is_right_where_the_tape_is_wrong_is_reported_and_passes(
     code, told = read_back(tmp_path, ASKED, RIGHT)
     assert code == 0
     assert told[1].endswith("(differs from the recorded request only where that was wrong (C002))")
-    assert read_back(tmp_path, ASKED, RIGHT, then="exit 3")[0] == 3
+
+
+def test_a_command_that_fails_without_the_mistake_is_told_whose_answers_it_got(
+    tmp_path: Path,
+) -> None:
+    code, told = read_back(tmp_path, ASKED, RIGHT, then="exit 3")
+    assert code == 3
+    assert told[-1] == (
+        "note: the app repeats no mistake of the tape; exit code 3 is the command's own. The"
+        " answers from x.tape#2 on were recorded for wrong requests: if the command fails for what"
+        " they say, record a tape of the fixed app"
+    )
+    for then in ("exit 0", "exit 3"):
+        _, told = read_back(tmp_path, ASKED, WRONG, then=then)
+        assert not any("the command's own" in line for line in told)
 
 
 def test_behind_the_end_of_the_tape_an_exit_code_says_nothing(tmp_path: Path) -> None:

@@ -19,12 +19,13 @@ from deltatape.child.screen import Screen
 from deltatape.child.signals import Signals
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address
+from deltatape.match.request import MatchLevel
 from deltatape.model.exchange import Exchange
 from deltatape.player.play_options import PlayedRequest, PlayReport, RequestOutcome
 from deltatape.printable import count
 from deltatape.record.reporter import Tell
 from deltatape.replay.playback import ReplayServer, end, settle
-from deltatape.replay.report import json_report, request_lines, summary
+from deltatape.replay.report import json_report, name_of, request_lines, summary
 
 REPLAY_FAILED = 1
 """The exit code for a miss, an exchange that was not played, a mistake that was made again, or a
@@ -154,7 +155,20 @@ async def replay(responders: Responders, options: ReplayOptions, tell: Tell) -> 
             " requested more than the tape has"
         )
         return 0
+    if 0 < code <= _MOST_OWN and not verdict:
+        _explain_failure(code, report, tell)
     return code or verdict
+
+
+def _explain_failure(code: int, report: PlayReport, tell: Tell) -> None:
+    """Say what a command may have failed for that repeated no mistake."""
+    corrected = (one for one in report.played if one.level is MatchLevel.CORRECTED)
+    if (first := next(corrected, None)) is not None:
+        tell(
+            f"note: the app repeats no mistake of the tape; exit code {code} is the command's own."
+            f" The answers from {name_of(first.exchange)} on were recorded for wrong requests: if"
+            " the command fails for what they say, record a tape of the fixed app"
+        )
 
 
 async def _run(responders: Responders, options: ReplayOptions, tell: Tell) -> int:
