@@ -54,6 +54,8 @@ def test_tapes_that_cannot_be_read_are_named_up_to_twenty(tmp_path: Path) -> Non
     assert result.returncode == 2
     assert sum("no tape" in line for line in lines) == 20
     assert "and 2 more; see `problem` of table tapes" in lines[-1]
+    again = called("scan", "in", "--out", "out", "--jobs", "1", folder=folder)
+    assert again.returncode == 0, "it is known by now"
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
