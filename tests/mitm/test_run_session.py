@@ -1,11 +1,13 @@
 """The session of a mitmproxy that the user has started."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from deltatape.mitm.ipc import FromAddon
 from deltatape.mitm.run_session import OwnSession, can_analyse
+from deltatape.model.recording_counts import RecordingCounts
 from deltatape.record.worker_messages import Said
 from helpers.upstream import run
 
@@ -43,6 +45,16 @@ def test_without_it_nothing_is_analysed_and_the_end_is_told(
         Said(text="no disk", how="alarm"),
         Said(text="deltatape taped 0 exchanges", how="remark"),
     ]
+
+
+def test_a_record_that_is_not_on_the_tape_is_told_at_the_end() -> None:
+    log = Log()
+    session = OwnSession(log, analysed=False)
+    counts = RecordingCounts(exchanges=1, lost_records=1)
+    session.attach(SimpleNamespace(counts=lambda: counts))
+    session.stopped()
+    told = "deltatape taped 1 exchange; NOT ON THE TAPE: 1 record"
+    assert log.sent == [Said(text=told, how="remark")]
 
 
 def test_with_it_the_tapes_are_analysed() -> None:

@@ -35,7 +35,7 @@ def test_a_healthy_tape_has_nothing_to_tell() -> None:
 def test_every_code_that_recorders_write_is_in_order() -> None:
     report = audited(whole_tape())
     assert report.problems == ()
-    assert report.facts[0].startswith("#1 lost 1 records (unknown)")
+    assert report.facts[0].startswith("#1 lost 1 record (unknown)")
     assert "#2 has no `end`: the tape ends before the exchange did" in report.facts
 
 
@@ -83,7 +83,7 @@ def test_what_is_lost_explains_what_is_out_of_order() -> None:
     report = audited(tape(*lines[:4], *lines[5:-1], record(*end)))
     assert report.problems == ()
     assert report.facts == (
-        "#1 lost 1 records (disk full)",
+        "#1 lost 1 record (disk full)",
         "#1, line 7: `end` counts 6 bytes, but the reads have 3",
     )
 

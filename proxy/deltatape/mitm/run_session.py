@@ -159,7 +159,7 @@ class OwnSession:
         lost = counts.lost_records
         self.remark(
             f"deltatape taped {count(counts.exchanges, 'exchange')}"
-            + (f"; NOT ON THE TAPE: {lost} records" if lost else "")
+            + (f"; NOT ON THE TAPE: {count(lost, 'record')}" if lost else "")
         )
 
 

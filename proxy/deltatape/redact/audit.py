@@ -406,9 +406,10 @@ class Auditor:
             self._facts.append(f"#{exchange} has no `end`: the tape ends before the exchange did")
         if order.lost and header.source is not Source.IMPORT:
             recorder = ending.recorder if ending is not None else {}
-            records = recorder.get("lost_records", "some")
+            lost = recorder.get("lost_records")
+            records = count(lost, "record") if isinstance(lost, int) else "some records"
             error = recorder.get("error", "unknown")
-            self._facts.append(f"#{exchange} lost {records} records ({error})")
+            self._facts.append(f"#{exchange} lost {records} ({error})")
             self._facts += (
                 f"#{exchange}, line {line}: {message}" for line, message in order.faults
             )
