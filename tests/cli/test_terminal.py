@@ -230,18 +230,54 @@ def test_a_page_has_the_columns_of_the_terminal_within_reason(
     assert terminal.list_width() == (width if columns else 10_000)
 
 
-def test_results_that_cannot_be_written_are_a_failure_and_no_findings(tmp_path: Path) -> None:
-    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
-        result = subprocess.run(
-            [sys.executable, "-m", "deltatape", "check", str(CUT)],
-            cwd=tmp_path,
-            env=environment(tmp_path),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments", [("check", CUT), ("watch", CUT), ("--help",), ("ls", "--help"), ("--version",)]
+)
+@pytest.mark.parametrize(
+    ("redirected", "reason"),
+    [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
+)
+def test_results_that_cannot_be_written_are_a_failure_and_no_findings(
+    tmp_path: Path,
+    redirected: str,
+    reason: str,
+    arguments: tuple[str | Path, ...],
+    unbuffered: str,
+) -> None:
+    result = redirecting(redirected, *arguments, folder=tmp_path, PYTHONUNBUFFERED=unbuffered)
     assert result.returncode == 2
-    assert result.stderr == b"deltatape: standard output: No space left on device\n"
+    last = result.stderr.splitlines()[-1]
+    assert last == f"deltatape: standard output: {reason}"
+    assert len(result.stderr.splitlines()) == 1 + ("watch" in arguments)
+
+
+def redirecting(
+    redirected: str, *arguments: str | Path, folder: Path, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with the shell's redirections."""
+    words = [sys.executable, "-m", "deltatape", *map(str, arguments)]
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirected}', "sh", *words],
+        cwd=folder,
+        env={**environment(folder), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", [("why", "-"), ("check", "-"), ("open", CUT, "--until-eof")])
+def test_a_closed_standard_input_is_told(tmp_path: Path, arguments: tuple[str | Path, ...]) -> None:
+    result = redirecting("<&-", *arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == "deltatape: standard input: Bad file descriptor\n"
+
+
+def test_without_anywhere_to_say_it_the_exit_code_tells(tmp_path: Path) -> None:
+    result = redirecting("2>&-", "check", CUT, folder=tmp_path)
+    assert (result.returncode, "W006" in result.stdout) == (1, True)
+    assert redirecting("<&- >&- 2>&-", "check", "none.tape", folder=tmp_path).returncode == 2
 
 
 def test_what_is_said_aside_comes_in_order(capsys: pytest.CaptureFixture[str]) -> None:

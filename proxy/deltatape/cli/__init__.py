@@ -127,6 +127,7 @@ def deltatape() -> None:
 
 def main() -> int:
     """Run the command line; return the exit code."""
+    _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What the terminal's encoding cannot say is shown as an escape.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -144,12 +145,48 @@ def main() -> int:
         _print_error([f"deltatape: {error}"])
         return error.exit_code
     except OSError as error:
-        # A path that the system refuses even to look for: too long, a loop of links.
-        if error.filename is None:
+        problem = _problem_of(error)
+        if problem is None:
             raise
-        _print_error([f"deltatape: {os.fsdecode(error.filename)}: {error.strerror}"])
+        _print_error([f"deltatape: {problem}"])
         return DeltatapeError.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _replace_closed_streams() -> None:
+    """Replace standard streams that were closed before this program began.
+
+    The use of stdin and stdout is an error then (EBADF), since their files are opened for the
+    opposite; what is said on stderr is lost. Without them, files that are opened later would get
+    their descriptors.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r", encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def _problem_of(error: OSError) -> str | None:
+    """Return what to tell about an error of the system; None: it is a mistake of ours."""
+    if error.filename is not None:
+        # A path that the system refuses even to look for: too long, a loop of links.
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if _raised_by(error) != click.echo.__module__:
+        return None
+    from deltatape.cli.terminal import leave_stdout  # noqa: PLC0415 - see below
+
+    leave_stdout()
+    return f"standard output: {error.strerror}"  # all that click prints itself: help, the version
+
+
+def _raised_by(error: BaseException) -> object:
+    """Return the name of the module that raised an error, or called what did."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace and trace.tb_frame.f_globals.get("__name__")
 
 
 def _print_error(lines: Iterable[str]) -> None:

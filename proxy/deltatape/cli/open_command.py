@@ -20,7 +20,7 @@ import click
 from deltatape.child.signals import Signals
 from deltatape.cli.options import PathArgument, option
 from deltatape.cli.tapes import is_tape
-from deltatape.cli.terminal import say, write
+from deltatape.cli.terminal import read_stdin, say, write
 from deltatape.clock import SystemClock
 from deltatape.errors import UsageError
 from deltatape.http1.listener import Address, is_loopback, parse_address
@@ -189,7 +189,7 @@ async def _serve(
             _open_browser(inspector.launch_link(url))
         if until_eof:
             write(f"{inspector.link(url)}\n")
-            await asyncio.to_thread(sys.stdin.read)
+            await asyncio.to_thread(read_stdin)
         else:
             asked = Signals()  # before the user can know that there is something to end
             say(f"page: {inspector.link(url)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deltatape.cli.terminal import say
+from deltatape.cli.terminal import read_stdin, say
 from deltatape.errors import UsageError
 from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, Tap
@@ -352,7 +352,7 @@ def read_file(path: Path) -> bytes:
 def _stdin() -> "ImportSource":
     if sys.stdin.isatty():
         sys.stderr.write("deltatape: reading standard input; end it with Ctrl-D\n")
-    data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    data = read_stdin(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"standard input: more than {MAX_FILE_BYTES} bytes")
     from deltatape.importers.parts import ImportSource  # noqa: PLC0415 - see above

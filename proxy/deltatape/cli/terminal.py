@@ -182,16 +182,31 @@ def show(lines: Iterable[Line]) -> None:
         console.print(styled(batch), soft_wrap=True)
 
 
-def write(text: str) -> None:
-    """Print a document for programs on stdout."""
+def write(text: str) -> bool:
+    """Print a document for programs on stdout; return False if nobody reads it any more."""
     with _results() as stdout:
         stdout.write(text)
+        stdout.flush()
+        return True
+    return False
 
 
 def write_bytes(data: bytes) -> None:
     """Write raw bytes to stdout."""
     with _results() as stdout:
         stdout.buffer.write(data)
+
+
+def read_stdin(limit: int = -1) -> bytes:
+    """Read standard input to its end, or to a number of bytes.
+
+    Raises:
+        UsageError: it cannot be read, or is closed.
+    """
+    try:
+        return sys.stdin.buffer.read(limit)
+    except OSError as error:
+        raise UsageError(f"standard input: {error.strerror}") from None
 
 
 @contextlib.contextmanager
@@ -201,11 +216,15 @@ def _results() -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     except OSError as error:
-        # What is still buffered must not fail once more when Python exits.
-        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of ours
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        leave_stdout()
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"standard output: {error.strerror}") from None
+
+
+def leave_stdout() -> None:
+    """Lead stdout nowhere: what is still buffered must not fail once more when Python exits."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of ours
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 class Bar:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deltatape.cli.options import TapeArgument
-from deltatape.cli.terminal import say, width
+from deltatape.cli.terminal import say, width, write
 from deltatape.clock import SystemClock, parse_rfc3339
 from deltatape.errors import DeltatapeError
 from deltatape.model.exchange import Exchange
@@ -245,7 +245,7 @@ class _Screen:
     def show(self, lines: Sequence[Line], running: Sequence[RunningExchange]) -> bool:
         """Print lines, and exchanges in progress if they can change; False: stdout is closed."""
         if self._live is None:
-            return not lines or _printed(plain(lines))
+            return not lines or write(plain(lines))
         most = max(1, self._live.console.height - 3)
         below = running_lines(running, int(current_rules().stall_s * _NS), most, width())
         if below != self._below:
@@ -267,16 +267,3 @@ def _screen() -> Iterator[_Screen]:
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     with Live(console=console, auto_refresh=False, transient=True) as live:
         yield _Screen(live)
-
-
-def _printed(text: str) -> bool:
-    """Print text at once; return whether stdout is still open."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What is still buffered must not fail once more when Python exits.
-        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of ours
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        return False
-    return True
