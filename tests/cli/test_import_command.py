@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from deltatape.model.exchange import MaskedCredential, Source, header
 from deltatape.store.reader import open_tape
 from helpers.chat import FINISH, calls, choice, entry, sse
 from helpers.console import called
+from helpers.incidents import CUT
 from helpers.program import deltatape, program
+from helpers.sealing import sealed_copy
 
 STREAM = sse(
     choice({"content": "São Paulo"}), calls(entry(0, "c1", name="get", arguments="{}")), FINISH
@@ -88,6 +91,27 @@ def test_request_and_response_can_be_given_beside_a_body(tmp_path: Path) -> None
     assert exchange.response is not None
     assert exchange.response.status == 429
     assert header(exchange.response.headers, "retry-after") == b"7"
+
+
+def test_a_tape_is_no_capture(tmp_path: Path) -> None:
+    sealed_copy(CUT, tmp_path)
+    shutil.copy(CUT, tmp_path / "log.txt")
+    for path in (tmp_path / "log.txt", *tmp_path.glob("*.zst")):
+        result = called("import", path, "-o", "x.tape", folder=tmp_path)
+        assert result.returncode == 2
+        assert result.stderr.decode() == (
+            f"deltatape: {path}: is a tape already; deltatape cut and deltatape splice make tapes"
+            " of tapes\n"
+        )
+    assert not (tmp_path / "x.tape").exists()
+    result = called("why", "-", folder=tmp_path, stdin=CUT.read_bytes())
+    assert result.returncode == 2
+    assert result.stderr == b"deltatape: (stdin): is a tape; name its file instead\n"
+
+
+def test_what_is_named_like_a_tape_can_be_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "answer.tape").write_bytes(STREAM)
+    assert called("import", "answer.tape", "-o", "x.tape", folder=tmp_path).returncode == 0
 
 
 def test_a_tape_is_never_overwritten(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import click
 
 from deltatape import __version__
 from deltatape.cli.options import option, output
-from deltatape.cli.tapes import material, write_tape
+from deltatape.cli.tapes import has_tape, material, write_tape
 from deltatape.cli.terminal import say
 from deltatape.clock import SystemClock, rfc3339
+from deltatape.errors import UsageError
 from deltatape.importers import import_capture
 from deltatape.importers.taping import tape_lines
 from deltatape.model.exchange import Source
@@ -46,6 +47,10 @@ def command(
     told by its content. What is no traffic of an LLM is left out; a file without any is refused.
     The tape has no ending, and no times but those in the file. See docs/importing.md.
     """
+    if file.is_file() and has_tape(file):  # a pipe can be read only once
+        raise UsageError(
+            f"{file}: is a tape already; deltatape cut and deltatape splice make tapes of tapes"
+        )
     capture = import_capture(material(file, request, response), current_rules().app)
     clock = SystemClock()
     header = Header(

@@ -257,18 +257,27 @@ def _in_order(tape: Tape) -> tuple[Exchange, ...]:
 
 
 def is_tape(path: Path) -> bool:
-    """Check whether a file is a tape, by its name or its first bytes."""
+    """Check whether a file is a tape, by its name or its content."""
     try:
         if is_tape_name(path.name) or not path.is_file():
             return not path.is_dir()
-        with path.open("rb") as file:
-            if file.read(len(_TAPE_START)) == _TAPE_START:
-                return True
-        from deltatape.store.sealed import is_sealed  # noqa: PLC0415 - not for what is a tape
-
-        return is_sealed(path)
+        return has_tape(path)
     except OSError:  # such as a name that is too long
         return True  # so that the reader says what is wrong
+
+
+def has_tape(path: Path) -> bool:
+    """Check whether the content of a file is a tape.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if file.read(len(_TAPE_START)) == _TAPE_START:
+            return True
+    from deltatape.store.sealed import is_sealed  # noqa: PLC0415 - not for what is a tape
+
+    return is_sealed(path)
 
 
 def material(
@@ -355,6 +364,8 @@ def _stdin() -> "ImportSource":
     data = read_stdin(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"standard input: more than {MAX_FILE_BYTES} bytes")
+    if data.startswith(_TAPE_START):
+        raise UsageError("(stdin): is a tape; name its file instead")
     from deltatape.importers.parts import ImportSource  # noqa: PLC0415 - see above
 
     made = ImportSource(name="(stdin)", files={"(stdin)": data})
