@@ -154,7 +154,19 @@ def test_an_imported_tape_plays(tmp_path: Path) -> None:
         (("missing", "-o", "x.tape"), "'missing' does not exist"),
         (("answer", "-o", "no/such/x.tape"), "-o no/such/x.tape: No such file or directory"),
         (("answer", "-o", "."), "is a directory"),
-        (("answer", "-o", "x.tape", "--response", "answer"), "the response must be a JSON object"),
+        (
+            ("answer", "-o", "x.tape", "--response", "answer"),
+            "deltatape: answer: the response must be a JSON object",
+        ),
+        (
+            ("answer", "-o", "x.tape", "--response", "st.json"),
+            "deltatape: st.json: \"status\" is 'x'; use 100 to 999",
+        ),
+        (
+            ("answer", "-o", "x.tape", "--request", "empty"),
+            "deltatape: empty: the request must be a JSON object",
+        ),
+        (("answer", "-o", "x.tape", "--request", "."), "Invalid value for '--request'"),
         (("answer", "-o", "x.tape", "--request", "missing"), "'missing' does not exist"),
         ((".", "-o", "x.tape"), "a folder with body.raw"),
     ],
@@ -163,6 +175,8 @@ def test_wrong_usage_is_reported_and_writes_no_tape(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "answer").write_bytes(STREAM)
+    (tmp_path / "st.json").write_text('{"status": "x"}')
+    (tmp_path / "empty").touch()
     result = called("import", *arguments, folder=tmp_path)
     assert result.returncode == 2
     assert message in result.stderr.decode()

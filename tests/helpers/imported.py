@@ -5,9 +5,11 @@ from deltatape.importers.parts import ImportSource
 from deltatape.model.exchange import Exchange
 
 
-def source(data: bytes, **described: bytes) -> ImportSource:
-    """A file called x, and what a user says beside it."""
-    return ImportSource(name="x", files={"x": data}, **described)
+def source(
+    data: bytes, name: str = "x", /, request: bytes | None = None, response: bytes | None = None
+) -> ImportSource:
+    """A file, and what a user says beside it."""
+    return ImportSource(name=name, files={name: data}, request=request, response=response)
 
 
 def imported(data: bytes, **described: bytes) -> tuple[Exchange, ...]:

@@ -128,11 +128,21 @@ def test_a_request_is_described_by_its_parts() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"model":"x","messages":[]}', b"no json", b"", b"[" * 100_000, b"[1]"]
-)
+@pytest.mark.parametrize("body", [b'{"model":"x","messages":[]}', b'{"body":1,"other":2}'])
 def test_what_describes_no_request_is_its_body(body: bytes) -> None:
     assert read_request("r", body) == ImportedRequest(body=body)
+
+
+def test_headers_and_body_alone_describe_a_request() -> None:
+    assert read_request("r", b'{"headers": {"A": "1"}, "body": "x"}') == ImportedRequest(
+        headers=((b"A", b"1"),), body=b"x"
+    )
+
+
+@pytest.mark.parametrize("data", [b"no json", b"", b"\xff\0", b"[" * 100_000, b"[1]", b"7", b"{}"])
+def test_what_is_no_json_object_is_no_request(data: bytes) -> None:
+    with pytest.raises(UsageError, match=r"^r\.json: the request must be a JSON object, "):
+        read_request("r.json", data)
 
 
 @pytest.mark.parametrize(("body", "expected"), [(None, b""), ("a\ud800", b"a?"), ([1], b"[1]")])
@@ -152,7 +162,6 @@ def test_a_response_is_described_by_status_and_headers() -> None:
     assert read_response("r", data) == ImportedResponse(
         status=429, headers=((b"Retry-After", b"7"),)
     )
-    assert read_response("r", b"{}") == ImportedResponse()
 
 
 @pytest.mark.parametrize(
@@ -160,6 +169,8 @@ def test_a_response_is_described_by_status_and_headers() -> None:
     [
         (b"[]", "the response must be a JSON object"),
         (b"nonsense", "the response must be a JSON object"),
+        (b"{}", "the response must be a JSON object"),
+        (b'{"code": 200}', "the response must be a JSON object"),
         (b'{"status": 99}', '"status" is 99; use 100 to 999'),
         (b'{"status": true}', '"status" is True'),
         (b'{"headers": 1}', '"headers" is 1; use an object'),

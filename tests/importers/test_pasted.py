@@ -12,13 +12,14 @@ from deltatape.importers.pasted import (
 )
 from deltatape.importers.raw import RawImporter
 from deltatape.model.exchange import Exchange
+from helpers.imported import source
 
 WHOLE = 'data: {"a":1}\n\ndata: [DONE]\n\n'
 
 
 def material(text: str | bytes, **described: bytes) -> ImportSource:
     data = text if isinstance(text, bytes) else text.encode()
-    return ImportSource(name="-", files={"-": data}, **described)
+    return source(data, "-", **described)
 
 
 def read(text: str | bytes, **described: bytes) -> Exchange:

@@ -4,22 +4,23 @@ from pathlib import Path
 
 import pytest
 
+from deltatape.errors import UsageError
 from deltatape.importers import import_capture
 from deltatape.importers.parts import ImportSource, sniff
 from deltatape.importers.raw import FolderImporter, RawImporter
 from deltatape.model.case_files import BODY, FILES
 from deltatape.model.exchange import Exchange, header
 from helpers.corpus import needs_corpus
-from helpers.imported import only
+from helpers.imported import only, source
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("DELTATAPE_CORPUS", ROOT.parent / "shared" / "corpus"))
 
 
 def read(body: bytes, **described: bytes) -> Exchange:
-    source = ImportSource(name="x.sse", files={"x.sse": body}, **described)
-    assert RawImporter().claims(source)
-    (exchange,) = RawImporter().read(source)
+    material = source(body, "x.sse", **described)
+    assert RawImporter().claims(material)
+    (exchange,) = RawImporter().read(material)
     return exchange
 
 
@@ -70,13 +71,23 @@ def test_a_folder_is_an_exchange() -> None:
 
 
 def test_only_the_body_is_needed_and_what_is_named_aside_wins() -> None:
-    source = ImportSource(
+    material = ImportSource(
         name="case",
-        files={"body.raw": b"{}", "request.json": b"old"},
-        request=b"new",
+        files={"body.raw": b"{}", "request.json": b'{"old": 1}', "response.json": b"[]"},
+        request=b'{"new": 1}',
+        response=b'{"status": 201}',
     )
-    (exchange,) = FolderImporter().read(source)
-    assert exchange.request.body == b"new"
+    (exchange,) = FolderImporter().read(material)
+    assert exchange.request.body == b'{"new": 1}'
+    assert exchange.response is not None
+    assert exchange.response.status == 201
+
+
+@pytest.mark.parametrize("name", ["request.json", "response.json"])
+def test_a_file_of_a_folder_that_is_damaged_is_named(name: str) -> None:
+    material = ImportSource(name="case", files={"body.raw": b"{}", name: b""})
+    with pytest.raises(UsageError, match=f"^case/{name}: the re"):
+        FolderImporter().read(material)
 
 
 def test_a_request_body_beside_its_description_is_sent_as_it_is() -> None:

@@ -21,12 +21,16 @@ from deltatape.store.names import ulid
 from deltatape.tape.mask import Masker
 from deltatape.tape.record import Header
 
-_FILE = click.Path(exists=True, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
-@click.argument("file", type=_FILE)
-@option("--request", type=_FILE, help="The request as JSON: {method, url, headers, body}.")
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@option(
+    "--request",
+    type=_FILE,
+    help="The request as JSON: {method, url, headers, body}, or its body alone.",
+)
 @option(
     "--response", type=_FILE, help="Status and headers of the response as JSON: {status, headers}."
 )

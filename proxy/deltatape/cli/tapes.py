@@ -299,6 +299,8 @@ def material(
         files={each.name: read_file(each) for each in paths},
         request=read_file(request) if request else None,
         response=read_file(response) if response else None,
+        request_name=str(request),
+        response_name=str(response),
     )
     # A captured case, or what a user describes, may well have no body.
     if request is None and response is None and not path.is_dir():

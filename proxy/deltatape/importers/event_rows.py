@@ -48,8 +48,8 @@ class EventRowsImporter:
         )
         exchange = build(
             source.name,
-            read_request(source.name, source.request),
-            read_response(source.name, source.response),
+            read_request(source.request_name, source.request),
+            read_response(source.response_name, source.response),
             b"".join(events),
             [note],
         )

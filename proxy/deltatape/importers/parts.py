@@ -5,8 +5,9 @@ The user can describe the request and the response beside a body as JSON:
     request.json   {"method": "POST", "url": "https://...", "headers": {...}, "body": {...}}
     response.json  {"status": 200, "headers": {...}}
 
-A request that has neither `url` nor `method` is taken for the body itself, which is what most
-people have at hand. Headers are an object or a list of pairs. Other keys are ignored.
+A request with other keys than these and neither `url` nor `method` is taken for the body itself,
+which is what most people have at hand. Headers are an object or a list of pairs. Other keys are
+ignored. What is no such JSON object is refused.
 """
 
 import json
@@ -69,6 +70,9 @@ class ImportSource:
     files: Mapping[str, bytes]
     request: bytes | None = None
     response: bytes | None = None
+    request_name: str = "--request"
+    """The name of the file that `request` is from, for messages; the same of `response`."""
+    response_name: str = "--response"
 
     @property
     def only(self) -> bytes | None:
@@ -330,15 +334,20 @@ def _framing(headers: Headers) -> Framing:
 
 
 def read_request(name: str, data: bytes | None) -> ImportedRequest:
-    """Return the request in `data`, from the file or folder `name`.
+    """Return the request in `data`, from the file `name`.
 
     Raises:
-        UsageError: it describes a request with an invalid part.
+        UsageError: it is not a JSON object, or describes a request with an invalid part.
     """
     if data is None:
         return ImportedRequest()
     value = _json(data)
-    if not isinstance(value, dict) or not {"url", "method"} & value.keys():
+    if not isinstance(value, dict) or not value:
+        raise UsageError(
+            f'{name}: the request must be a JSON object, {{"method": "POST", "url": "...",'
+            ' "headers": {...}, "body": {...}}, or its body, a JSON object, too'
+        )
+    if not {"url", "method"} & value.keys() and not value.keys() <= {"headers", "body"}:
         return ImportedRequest(body=data)
     return ImportedRequest(
         method=_text(name, "method", value.get("method") or "POST"),
@@ -349,15 +358,15 @@ def read_request(name: str, data: bytes | None) -> ImportedRequest:
 
 
 def read_response(name: str, data: bytes | None) -> ImportedResponse:
-    """Return the response in `data`, from the file or folder `name`.
+    """Return the response in `data`, from the file `name`.
 
     Raises:
-        UsageError: it is not a JSON object, or has an invalid part.
+        UsageError: it is not a JSON object with a status or headers, or has an invalid part.
     """
     if data is None:
         return ImportedResponse()
     value = _json(data)
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not {"status", "headers"} & value.keys():
         raise UsageError(
             f'{name}: the response must be a JSON object, {{"status": 200, "headers": {{...}}}}'
         )

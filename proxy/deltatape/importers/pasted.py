@@ -65,9 +65,9 @@ class PastedImporter:
                 else "pasted: curl's progress removed"
             )
         if source.request is not None:
-            request = read_request(source.name, source.request)
+            request = read_request(source.request_name, source.request)
         if source.response is not None:
-            response = read_response(source.name, source.response)
+            response = read_response(source.response_name, source.response)
         if _shows_stream(lines):
             lines = _stream_lines(lines, notes)
         elif _shows_json_lines(lines):

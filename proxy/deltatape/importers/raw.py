@@ -26,8 +26,8 @@ class RawImporter:
         return source.only is not None
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
-        request = read_request(source.name, source.request)
-        response = read_response(source.name, source.response)
+        request = read_request(source.request_name, source.request)
+        response = read_response(source.response_name, source.response)
         return [build(source.name, request, response, source.only or b"")]
 
 
@@ -45,8 +45,14 @@ class FolderImporter:
 
     def read(self, source: ImportSource) -> Sequence[Exchange]:
         files = source.files
-        request = read_request(source.name, source.request or files.get(REQUEST))
-        response = read_response(source.name, source.response or files.get(RESPONSE))
+        request_name, request_data = source.request_name, source.request
+        if request_data is None:
+            request_name, request_data = f"{source.name}/{REQUEST}", files.get(REQUEST)
+        response_name, response_data = source.response_name, source.response
+        if response_data is None:
+            response_name, response_data = f"{source.name}/{RESPONSE}", files.get(RESPONSE)
+        request = read_request(request_name, request_data)
+        response = read_response(response_name, response_data)
         if source.request is None and REQUEST_BODY in files:
             request = replace(request, body=files[REQUEST_BODY])
         return [build(source.name, request, response, files[BODY])]
