@@ -19,8 +19,10 @@ UPSTREAM_FIELD = b"x-deltatape-upstream"
 OWN_FIELD_PREFIX = b"x-deltatape-"
 """Fields with this prefix are never forwarded."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_CREDENTIALS = re.compile(r"[?#].*|[^/@=]*@", re.DOTALL)
+_CREDENTIALS = re.compile(r"([?#]).*|[^/@=]*@", re.DOTALL)
 """The parts of a mistyped URL that may hold credentials."""
+_VISIBLE = re.compile(r"[!-~]*")
+"""Visible ASCII: with other characters, the request would be no HTTP."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -84,7 +86,8 @@ def parse_upstream(text: str) -> Upstream:
         UsageError: `text` is neither.
     """
     name, url = "", text
-    text = _CREDENTIALS.sub("", text)  # for messages
+    # For messages; that there is a query remains visible.
+    text = _CREDENTIALS.sub(lambda found: f"{found[1]}..." if found[1] else "", text)
     head, equals, tail = url.partition("=")
     if equals and "/" not in head:
         name, url = head, tail
@@ -92,6 +95,11 @@ def parse_upstream(text: str) -> Upstream:
             raise UsageError(
                 f"--upstream {text!r}: invalid name before `=`; use letters, digits, . _ -"
             )
+    if not _VISIBLE.fullmatch(url):
+        raise UsageError(
+            f"--upstream {text!r}: blanks and letters beyond ASCII cannot be part of an upstream;"
+            " write %20 for a blank in a path, xn--... for a letter in a host name"
+        )
     parts = split_url(url)
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise UsageError(
