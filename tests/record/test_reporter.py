@@ -142,8 +142,10 @@ def test_remarks_alone_are_told_and_do_not_count() -> None:
     told = report(EMPTY, 1)
     remark = {**told.findings[0], "severity": "info"}
     reporter.exchange("named", 1, replace(told, findings=[remark]))
-    assert (reporter.exchanges, reporter.with_findings) == (1, 0)
+    assert (reporter.exchanges, reporter.with_findings, reporter.with_info) == (1, 0, 1)
     assert reporter.worst is Severity.INFO
+    reporter.summarise("", (0, 0), ())
+    assert reporter.lines[-1] == "1 exchange taped, 0 with findings, 1 with info only"
 
 
 def test_the_summary_says_what_is_not_on_the_tape() -> None:

@@ -426,6 +426,8 @@ def test_findings_make_the_exit_code_and_run_the_hook(tmp_path: Path) -> None:
             tape = (tmp_path / "found.path").read_text().strip()
             assert (tmp_path / tape).is_file()
             assert b"    error W006 stream-cut (" in result.stderr
+            last = result.stderr.splitlines()[-1]
+            assert last == b"--fail-on error: failed, as a finding is of severity error"
 
     run(scenario(), LONG_S)
 

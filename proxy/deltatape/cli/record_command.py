@@ -358,12 +358,17 @@ def run(
 
             session = MitmSession(options, environment_of_run, reporter, mitm)
         code = runner.run(session.run())
-    return code or _verdict(
+    if code:
+        return code
+    code = _verdict(
         judgement,
         reporter.worst,
         trouble=bool(reporter.trouble),
         unjudged=session.incomplete,
     )
+    if code == FOUND:
+        say(f"--fail-on {judgement.fail_on}: failed, as a finding is of severity {reporter.worst}")
+    return code
 
 
 def _silence(_: str) -> None:

@@ -34,6 +34,7 @@ class Reporter:
     Attributes:
         exchanges: how many have ended.
         with_findings: how many of them have a warning or an error.
+        with_info: how many of the others have a finding of severity `info`.
         unanalysed: how many of them were not analysed, so that their findings are unknown.
         worst: the worst finding's severity.
         trouble: why something could not be taped; "" when everything was.
@@ -52,6 +53,7 @@ class Reporter:
         self._lasting = ""
         self.exchanges = 0
         self.with_findings = 0
+        self.with_info = 0
         self.unanalysed = 0
         self.worst: Severity | None = None
         self.trouble = ""
@@ -66,8 +68,10 @@ class Reporter:
             self.unanalysed += 1
             self._tell(f"{name}#{number} ended; not analysed yet: run `deltatape check`")
             return
-        if report.findings:
-            self.with_findings += bool(report.severities - {Severity.INFO})
+        if report.severities - {Severity.INFO}:
+            self.with_findings += 1
+        elif report.findings:
+            self.with_info += 1
         self._print(report)
 
     def silence(self, report: SilenceReport) -> None:
@@ -142,7 +146,9 @@ class Reporter:
             telemetry: LLM hosts that got telemetry past the gateway, and who sent it; if nothing
                 was taped, it may have been more than telemetry.
         """
-        self._tell(f"{count(self.exchanges, 'exchange')} taped, {self.with_findings} with findings")
+        info = f", {self.with_info} with info only" if self.with_info else ""
+        total = count(self.exchanges, "exchange")
+        self._tell(f"{total} taped, {self.with_findings} with findings{info}")
         if any(lost):
             self.problem(
                 f"NOT ON THE TAPE: {lost[0]} records, {lost[1]} bytes;"
