@@ -18,6 +18,7 @@ from deltatape.replay.environment import replay_environment
 from deltatape.replay.guard import NetworkGuardTunnel
 from deltatape.replay.session import ReplayOptions, Responders, replay, teller
 from helpers.broken_app_tape import ASKED, RIGHT, WRONG, Json, mistaken
+from helpers.disk import read_only
 from helpers.playing import ask
 from helpers.taped import taped
 from helpers.upstream import eventually
@@ -112,6 +113,10 @@ def test_a_report_that_cannot_be_written_is_reported_before_anything_runs(tmp_pa
     ):
         with pytest.raises(UsageError, match=problem):
             played(options("touch ran", report=report), tmp_path)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    with read_only(closed), pytest.raises(UsageError, match=f"{closed} must not be written to"):
+        played(options("touch ran", report=closed / "r.json"), tmp_path)
     report = tmp_path / "gone" / "r.json"
     report.parent.mkdir()
     with pytest.raises(UsageError, match="No such file"):

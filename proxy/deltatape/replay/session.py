@@ -26,6 +26,7 @@ from deltatape.printable import count
 from deltatape.record.reporter import Tell
 from deltatape.replay.playback import ReplayServer, end, settle
 from deltatape.replay.report import json_report, name_of, request_lines, summary
+from deltatape.store.report_file import may_be_written
 
 REPLAY_FAILED = 1
 """The exit code for a miss, an exchange that was not played, a mistake that was made again, or a
@@ -238,6 +239,9 @@ def _check(path: Path) -> None:
         raise _unwritable(path, "it is a folder")
     if not path.parent.is_dir():
         raise _unwritable(path, f"there is no folder {path.parent}")
+    place = path if path.exists() else path.parent
+    if not may_be_written(place):
+        raise _unwritable(path, f"{place} must not be written to")
 
 
 def _unwritable(path: Path, problem: str) -> UsageError:

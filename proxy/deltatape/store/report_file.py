@@ -23,7 +23,7 @@ def check_report(option: str, path: Path) -> None:
         _refuse_foreign(option, path)
     elif not path.exists():
         check_folder(option, path.parent, made=False)
-    if path.exists() and not _may(path, os.W_OK):
+    if path.exists() and not may_be_written(path):
         raise UsageError(f"{option} {path}: must not be written; name another file")
 
 
@@ -43,7 +43,7 @@ def check_folder(option: str, folder: Path, *, made: bool) -> None:
         found = found.parent
     if not found.is_dir():
         raise UsageError(f"{option}: {found} is no folder; name one that is there")
-    if not _may(found, os.W_OK | os.X_OK):
+    if not may_be_written(found):
         raise UsageError(f"{option}: {found} must not be written to; name another folder")
 
 
@@ -59,7 +59,9 @@ def write_report(option: str, path: Path, text: str) -> None:
         raise UsageError(f"{option} {path}: {error.strerror or error}") from error
 
 
-def _may(path: Path, mode: int) -> bool:
+def may_be_written(path: Path) -> bool:
+    """Return whether this user may write to a file, or create files in a folder."""
+    mode = os.W_OK | os.X_OK if path.is_dir() else os.W_OK
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
