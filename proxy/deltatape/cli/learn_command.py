@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from deltatape.cli.options import VOLATILE, option
+from deltatape.cli.options import VOLATILE, TapeArgument, option
 from deltatape.cli.redact_command import whole_tape
 from deltatape.cli.tapes import read_tape
 from deltatape.cli.terminal import say, write
@@ -25,8 +25,8 @@ from deltatape.store.shards import ShardedTape, open_recording
 
 
 @click.command("learn")
-@click.argument("tape", metavar="TAPE")
-@click.argument("other", default="", metavar="[OTHER]")
+@click.argument("tape", cls=TapeArgument, metavar="TAPE")
+@click.argument("other", cls=TapeArgument, default="", metavar="[OTHER]")
 @VOLATILE
 @option("--forget", is_flag=True, help="Begin anew: leave out what is stored with TAPE.")
 @option("--dry-run", is_flag=True, help="Only print what would be stored.")

@@ -151,7 +151,7 @@ class Reporter:
         self._tell(f"{total} taped, {self.with_findings} with findings{info}")
         if any(lost):
             self.problem(
-                f"NOT ON THE TAPE: {lost[0]} records, {lost[1]} bytes;"
+                f"NOT ON THE TAPE: {count(lost[0], 'record')}, {count(lost[1], 'byte')};"
                 " the streams themselves were not touched"
             )
         missed = {*bypassed} if self.exchanges else {*bypassed, *telemetry}
