@@ -77,6 +77,27 @@ def test_a_token_that_a_sentence_leads_up_to_may_be_what_it_speaks_of(text: str)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("I look it up.\n</think>\n\nIt is sunny.", "'</think>', which ends reasoning"),
+        ("<|channel|>analysis<|message|>I look it up.", "the token '<|channel|>'"),
+        ("It is sunny.<|start|>assistant", "the token '<|start|>'"),
+    ],
+)
+def test_reasoning_that_the_server_leaves_in_the_text_is_reported(text: str, what: str) -> None:
+    finding = one(answer(text), "S014")
+    assert what in finding.message
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>I look it up.</think>It is sunny.", "Reasoning ends with `</think>`."]
+)
+def test_reasoning_in_tags_of_its_own_is_no_stray_text(text: str) -> None:
+    assert not found(answer(text), "S014")
+
+
 def test_a_token_in_the_middle_is_possibly_the_models_own() -> None:
     finding = one(answer("Fine<|im_end|> and well."), "S014")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.POSSIBLE)

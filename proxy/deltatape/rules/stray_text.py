@@ -23,12 +23,15 @@ _PAGE = re.compile(r"<!doctype html|<html[ >]", re.IGNORECASE)
 _NAMES = (
     "im_start|im_end|eot_id|eom_id|endoftext|end_of_text|begin_of_text|start_header_id"
     "|end_header_id|end|return|eos|endofprompt|end_of_turn|start_of_role|end_of_role|eot|user|im_sep"
+    "|start|channel|message|constrain|call"
 )
 _TOKEN = re.compile(
     rf"<\|(?:{_NAMES})\|>|<(?:end|start)_of_turn>|\[/?INST\]"
     "|<\uff5c(?:end|begin)\u2581of\u2581sentence\uff5c>"
 )
-"""Special tokens of ChatML, Llama 3, GPT, Phi, Granite, Gemma, Mistral, DeepSeek."""
+"""Special tokens of ChatML, Llama 3, GPT, Harmony, Phi, Granite, Gemma, Mistral, DeepSeek."""
+_THOUGHT_END = re.compile(r"</think>")
+"""Ends reasoning that the template began in the prompt, where the server takes none out."""
 _LAST = re.compile(r"(?:</s>|<eos>)\s*\Z")
 """Tokens that are markup elsewhere: only at the end, and without the tag that opens it."""
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
@@ -86,6 +89,10 @@ def _stray_token(text: str) -> _Stray | None:
         last = not rest or _TOKEN.match(rest) is not None
         meant = _LEADS_TO.search(before) is not None
         return _Stray(f"the token {match[0]!r}", match[0], match.start(), last, meant)
+    thought = _THOUGHT_END.search(bare)
+    if thought is not None and "<think>" not in bare[: thought.start()]:
+        what = f"{thought[0]!r}, which ends reasoning, without its beginning"
+        return _Stray(what, thought[0], thought.start(), last=False)
     end = _LAST.search(bare)
     if end is None or "<s>" in bare:
         return None
