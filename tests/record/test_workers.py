@@ -21,7 +21,7 @@ import pytest
 
 from deltatape.demo.demo import Background
 from deltatape.diagnose.check_tape import check_exchanges
-from deltatape.errors import UsageError
+from deltatape.errors import TapeFormatError, UsageError
 from deltatape.model.exchange import EndReason
 from deltatape.model.rule_settings import DEFAULTS
 from deltatape.record.workers import NumberPipe
@@ -79,7 +79,8 @@ class Sharing:
 
     def tapes(self) -> list[Tape]:
         while True:
-            with contextlib.suppress(UsageError):  # one was renamed meanwhile
+            # One was renamed meanwhile, or has no header yet.
+            with contextlib.suppress(UsageError, TapeFormatError):
                 return [open_tape(path) for path in sorted(self.folder.glob("*.tape"))]
 
     def workers(self) -> list[int]:
