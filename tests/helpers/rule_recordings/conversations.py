@@ -100,6 +100,10 @@ def repeated_text(repeated: str, *pieces: str) -> list[ScriptedExchange]:
     return [chat(*text_reply(*(pieces or PIECES))), next_turn(answer(repeated), MORE)]
 
 
+DATE = "Sun, 22 Nov 2026 05:30:{:02} GMT"
+"""A time after the beginning of the tapes, by its seconds."""
+
+
 def rate_limited(at_s: float, took_s: float = 0.1) -> ScriptedExchange:
     """A request that is rejected by a rate limit."""
     body = b'{"error":{"message":"Rate limit reached","type":"requests"}}'
@@ -348,6 +352,14 @@ ROUNDS: Recordings = {
             replace(rate_limited(at * 10.5), headers=(("Retry-After", "10"),)) for at in range(5)
         ],
         "silent-growing-pauses": [rate_limited(at) for at in (0, 0.6, 1.7, 3.8, 7.9)],
+        "silent-as-asked-in-milliseconds": [
+            replace(rate_limited(at / 2), headers=(("retry-after-ms", "450"),)) for at in range(5)
+        ],
+        "silent-as-asked-by-date": [
+            replace(rate_limited(at * 2), headers=(("Retry-After", DATE.format(2 * at + 2)),))
+            for at in range(5)
+        ],
+        "silent-polling": [rate_limited(at * 6) for at in range(5)],
     },
     "C010": {
         "fires": [FORCED_CALL, next_turn(*STEP, reply=CALL_AGAIN, **FORCED)],

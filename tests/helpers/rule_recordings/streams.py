@@ -37,6 +37,10 @@ def completed(text: str, finish: str | None = None) -> bytes:
     return sse({"object": "text_completion", "choices": choices}, done=False)
 
 
+PREAMBLE = responses.message("I look it up.", phase="commentary")
+OBJECT = responses.message('{"city":"Gent"}', item_id="msg_2", phase="final_answer")
+
+
 def in_format(text: str) -> ScriptedExchange:
     """An answer to a request for JSON that has a city."""
     schema = {"name": "c", "schema": CITY, "strict": True}
@@ -141,6 +145,15 @@ RECORDINGS: Recordings = {
     "S013": {
         "fires": in_format('```json\n{"city":"Gent"}\n```'),
         "silent": in_format('{"city":"Gent"}'),
+        "silent-preamble": openai_responses(
+            responses.created(),
+            responses.added(responses.message()),
+            responses.done(PREAMBLE),
+            responses.added(responses.message(item_id="msg_2"), 1),
+            responses.done(OBJECT, 1),
+            responses.ended(PREAMBLE, OBJECT),
+            request={"text": {"format": {"type": "json_object"}}},
+        ),
     },
     "S014": {
         "fires": chat(*text_reply("Hello", "<|im_end|>\n<|im_start|>user")),
