@@ -144,6 +144,7 @@ RECORDINGS: Recordings = {
         "silent-recorder-held-up": replace(
             sample("gemini-interactions", pause=(9, 15.0)), held_up=True
         ),
+        "silent-thinks": sample("openai-chat", pause=(1, 75.0)),
     },
     "D002": {
         "fires": chat(ROLE, FINISH_TEXT),

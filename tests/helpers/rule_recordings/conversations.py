@@ -205,6 +205,10 @@ SINGLE_CALLS: Recordings = {
             call_in_halves('{"city":"Gent","station":"42"}', tools=[STATION_TOOL]),
             next_turn(repeated_call('{"city":"Gent","station":42}'), RESULT, tools=[STATION_TOOL]),
         ],
+        "silent-shortened": [
+            chat(*weather_call('{"city":"', "Gent", " and", " Bruges", '"}'), FINISH),
+            next_turn(repeated_call('{"city":"Gent"}'), RESULT),
+        ],
     },
     "C003": {
         "fires": [
@@ -495,6 +499,9 @@ TEXTS: Recordings = {
         ],
         "silent-one-of-several-parts": repeated_text(
             "It is 13 °C in Gent.", "I look it up.", "\n\n", "It is 13 °C", " in Gent."
+        ),
+        "silent-edited-chinese": repeated_text(
+            "\u660e\u5929\u4e0b\u96e8", *"\u660e\u5929\u4f1a\u4e0b\u96e8"
         ),
     },
     "C014": {

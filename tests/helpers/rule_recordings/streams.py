@@ -119,6 +119,12 @@ RECORDINGS: Recordings = {
             b'{"error":{"message":"This model\'s maximum context length is 8192 tokens.",'
             b'"type":"invalid_request_error","param":"messages"}}',
         ),
+        "silent-limit-in-stream": chat(
+            TEXT, {"error": {"code": "context_length_exceeded", "message": "Too long"}}, done=False
+        ),
+        "silent-rate-of-account": error_reply(
+            429, b'{"error":{"message":"Rate limit reached for your organization"}}'
+        ),
     },
     "S006": {"fires": chat(choice({"content": "Hel"}, ""), FINISH_TEXT), "silent": HELLO},
     "S007": {
