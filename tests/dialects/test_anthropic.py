@@ -404,6 +404,12 @@ def test_a_later_signature_of_a_block_replaces_the_one_before(
     assert (thought.signature, codes(reply)) == (kept, noted)
 
 
+def test_a_stop_reason_without_usage_is_noted() -> None:
+    end: Frame = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    reply = reply_to(start(), text_block(), text("Hi"), stop(), end, STOP)
+    assert (reply.finish_reason_raw, codes(reply)) == ("end_turn", ["S006"])
+
+
 def test_a_signature_without_a_block_is_passed_over() -> None:
     reply = reply_to(start(), delta(7, type="signature_delta", signature="s"), *END)
     assert reply.choices[0].thoughts == ()

@@ -368,6 +368,13 @@ def test_calls_of_different_tools_may_share_an_id(one: str, other: str) -> None:
         assert codes(reply) == ["T010"]
 
 
+def test_a_choice_without_an_index_is_noted_once() -> None:
+    """SDKs that accumulate fail for it; the place in the array tells which choice it is."""
+    chunks = [{"choices": [{"delta": {"content": each}}]} for each in ("Hel", "lo")]
+    reply = reply_to(*chunks, choice({}, "stop"))
+    assert (reply.text, codes(reply)) == ("Hello", ["S006"])
+
+
 def test_the_schema_of_the_request_decides_about_empty_arguments() -> None:
     def status(**tools: object) -> CallStatus:
         chunks = [calls(entry(0, "c1", name="get", arguments="")), FINISH]

@@ -53,7 +53,7 @@ def test_an_interrupted_search_goes_on_and_ends_the_same(tmp_path: Path) -> None
     assert again.whole
     assert again.remembered == 6
     (exchange,) = again.exchanges
-    assert exchange.body == b'data: {"choices":[{"delta":{"content":"~~"}}]}\n\n'
+    assert exchange.body == b'data: {"choices":[{"index":0,"delta":{"content":"~~"}}]}\n\n'
 
 
 def test_what_an_interrupted_search_found_out_can_be_forgotten(tmp_path: Path) -> None:

@@ -557,6 +557,9 @@ class MessageReducer:
             self._reply.note_unexpected("delta is not an object", frame, event)
         else:
             self._take_reason(delta, event)
+        if get_object(frame, "usage") is None:
+            # The SDKs read its members and fail: https://github.com/earendil-works/pi/issues/6567
+            self._reply.note_unexpected("message_delta has no usage", frame, event)
         self._take_usage(frame)
 
     def _take_stop(self, frame: Mapping[str, object], event: Event) -> None:

@@ -793,6 +793,8 @@ class ChatReducer:
             index = choice.get("index")
             found = self._choices.get(index) if type(index) is int else None
             if found is None:
+                if index is None and "delta" in choice:
+                    self._reply.note_unexpected("a choice has no index", chunk, event)
                 found = self._choice(choice, place)
             found.take(choice, event, place)
             if "error" in choice or choice.get("finish_reason") == "error":
