@@ -22,6 +22,7 @@ from deltatape.model.reply import CallKind, CallStatus
 from deltatape.model.request_summary import RepeatedCall
 from deltatape.printable import excerpt
 from deltatape.rules.pattern_set import PatternSet
+from deltatape.rules.text_change import splits_letters
 from deltatape.wire.json_value import parse
 
 CLEAN = frozenset({CallStatus.COMPLETE, CallStatus.EMPTY_OK, CallStatus.EMPTY_SUSPECT})
@@ -431,15 +432,9 @@ def _leaves_words(pieces: Sequence[str], missing: Sequence[int]) -> bool:
         end = next(at for at in range(start, len(pieces) + 1) if at not in gone)
         before, after = "".join(pieces[:start]), "".join(pieces[end:])
         lost = "".join(pieces[start:end])
-        if _splits_letters(before, lost) or _splits_letters(lost, after):
+        if splits_letters(before, lost) or splits_letters(lost, after):
             return False
     return True
-
-
-def _splits_letters(left: str, right: str) -> bool:
-    """Return whether a word goes on across the border; in scripts without case, that is unknown."""
-    before, after = left[-1:], right[:1]
-    return (before.islower() or before.isupper()) and after.islower()
 
 
 _MAX_CLOSED = 200
@@ -465,7 +460,7 @@ def _closed(text: str, whole: str, pieces: Sequence[str]) -> Relation | None:
             )
             # An edit that shortens a text keeps the members after it.
             keeps_all = len([*leaves(text)]) == len([*leaves(whole)])
-            at_word = not _splits_letters(whole[:end], whole[end:])
+            at_word = not splits_letters(whole[:end], whole[end:])
             return Relation(ArgumentsDamage.CUT, clause, like_edit=keeps_all and at_word)
     return None
 

@@ -150,9 +150,14 @@ def _splits_word(left: str, right: str) -> bool:
     """
     if not left or not right:
         return False
-    before, after = left[-1], right[0]
-    if before.isdigit() and after.isdigit():
+    if left[-1].isdigit() and right[0].isdigit():
         return True
+    return splits_letters(left, right)
+
+
+def splits_letters(left: str, right: str) -> bool:
+    """Like `_splits_word`, but not for numbers."""
+    before, after = left[-1:], right[:1]
     return (before.islower() or before.isupper()) and after.islower()
 
 
