@@ -1,7 +1,6 @@
 """The reader in examples/reader-js, written from the specification, reads what deltatape reads."""
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -10,15 +9,17 @@ from pathlib import Path
 import pytest
 
 from helpers.format_reading import reading
+from helpers.needed import skip_unless
 
 ROOT = Path(__file__).resolve().parent.parent
 READER = ROOT / "examples" / "reader-js" / "read.mjs"
 RECORDINGS = ROOT / "recordings"
 CONFORMANCE = RECORDINGS / "conformance"
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("node") is None and not os.environ.get("CI"), reason="no node"
-)
+
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    skip_unless(shutil.which("node"), "no Node.js")
 
 
 def read_by_node(paths: Sequence[Path]) -> list[object]:

@@ -12,6 +12,7 @@ from deltatape.store.reader import open_tape
 from helpers.chat import choice, sse
 from helpers.clients import output
 from helpers.console import called
+from helpers.needed import skip_unless
 from helpers.upstream import Peer, provider, run
 
 EVENTS = (sse(choice({"content": "caf\u00e9"}), done=False), sse(choice({}, "stop")))
@@ -29,7 +30,11 @@ async def serve(peer: Peer) -> None:
     await peer.send(b"0\r\n\r\n")
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    skip_unless(shutil.which("curl"), "no curl")
+
+
 @pytest.mark.parametrize("timed", [True, False])
 def test_a_trace_of_curl_is_imported(tmp_path: Path, timed: bool) -> None:  # noqa: FBT001
     async def scenario() -> None:
@@ -49,7 +54,6 @@ def test_a_trace_of_curl_is_imported(tmp_path: Path, timed: bool) -> None:  # no
     assert called("fsck", "x.tape", folder=tmp_path).returncode == 0
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
 @pytest.mark.parametrize("option", ["-N", "-i", "-v", "-iv"])
 def test_what_curl_shows_is_imported_with_its_progress_in_between(
     tmp_path: Path, option: str

@@ -23,6 +23,7 @@ from deltatape.suspects.parsers import (
     v8,
 )
 from deltatape.wire.json_value import parse
+from helpers.needed import skip_unless
 
 Speaker = Callable[[ParseFailure], Iterator[str]]
 
@@ -218,8 +219,8 @@ def _texts() -> list[str]:
     return found
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="no Node here")
 def test_node_says_the_same() -> None:
+    skip_unless(shutil.which("node"), "no Node.js")
     texts = _texts()
     run = subprocess.run(
         ["node", "-e", SCRIPT],
