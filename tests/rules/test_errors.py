@@ -174,6 +174,7 @@ ALONE = "Item 'rs_a' of type 'reasoning' was provided without its required follo
         ({"messages": PAIRED}, anthropic("messages.[2].role: role 'tool' must follow"), False),
         ({"messages": [USER, PAIRED[2]]}, anthropic("messages.[1]: role 'tool' must follow"), True),
         ({"messages": PAIRED}, anthropic("messages.9: `tool_use` without a result"), True),
+        ({"messages": PAIRED}, anthropic(f"messages.{'9' * 5000}: `tool_use` is alone"), True),
         ({"messages": PAIRED}, anthropic("messages: a tool_result is missing"), True),
         ({"input": REASONED}, openai(ALONE, "input"), False),
         ({"input": REASONED[:1]}, openai(ALONE, "input"), True),
@@ -350,6 +351,9 @@ def test_an_error_under_status_200_is_blamed_as_it_is_under_its_own_status(
         failed("server_error", "The maximum was exceeded"),
         failed(None, "Overloaded", "overloaded_error"),
         failed(3, "odd"),
+        failed(1002, "odd"),
+        failed("\u00b2" * 3, "odd"),
+        failed(int("4" * 4000), "odd"),
         failed(429, "busy"),
     ],
 )

@@ -260,6 +260,7 @@ _STATUS_OF = (
     (re.compile(r"(?i)server_?error|overload|internal|unavailable|^api_error$|time_?out"), 500),
 )
 """What an event names its error, and the status that this has as an answer."""
+_ERROR_STATUS = re.compile(r"[45][0-9]{2}")
 _PAIRING = re.compile(
     r"(?i)tool_?(?:use|result|call|message)|role 'tool'|function[_ ]call|call_id|following item"
 )
@@ -365,7 +366,7 @@ def _is_paired(context: RuleContext, message: str) -> bool:
 
 
 _LISTS = ("messages", "input", "contents")
-_PLACE = re.compile(r"(?:messages|input|contents)\.?\[?(\d+)\]?")
+_PLACE = re.compile(r"(?:messages|input|contents)\.?\[?(\d{1,6})\]?")
 _ID_KEYS = frozenset({"id", "tool_call_id", "tool_use_id", "call_id", "toolUseId"})
 
 
@@ -433,11 +434,10 @@ def _reported(
 
 def _status_in(error: Mapping[str, object], names: Sequence[str]) -> int | None:
     """Return the status that the error of an event names, or has as an answer."""
-    numbers = (error.get(key) for key in ("code", "status", "status_code"))
-    known = (int(str(each)) for each in numbers if str(each).isdigit())
-    found = next((each for each in known if each >= _CLIENT_ERROR), None)
+    codes = (str(error.get(key)) for key in ("code", "status", "status_code"))
+    found = next(filter(_ERROR_STATUS.fullmatch, codes), None)
     if found is not None:
-        return found
+        return int(found)
     for words, status in _STATUS_OF:
         if any(map(words.search, names)):
             return status
